@@ -85,6 +85,8 @@ pub struct Counts {
 /// A request to a call.
 pub(crate) enum Request {
     Server(Server),
+    /// Discord sent no sound for a while, and does so again.
+    HearsAgain,
     Talk(TalkRequest),
     Counts(oneshot::Sender<Counts>),
     Record(RecordRequest),
@@ -119,6 +121,11 @@ impl Call {
     /// Connects to another server: the old one moved the call, or was lost.
     pub fn connect(&self, server: Server) {
         self.send(Request::Server(server));
+    }
+
+    /// Discord sends sound again. That nobody was heard before is no fault of the connection.
+    pub fn hears_again(&self) {
+        self.send(Request::HearsAgain);
     }
 
     /// A person is in the channel, with what they decided about being heard.

@@ -172,6 +172,7 @@ impl Session {
                     self.drive(|driver| drop(driver.connect(info)));
                 }
             }
+            Request::HearsAgain => self.unheard_since = None,
             Request::Talk(request) => {
                 if let TalkRequest::Left(person) | TalkRequest::Decided(person, _) = &request {
                     self.forget(person);

@@ -3,8 +3,10 @@
 //! It is kept on disk before anything is recorded that somebody missed. Without the file everybody starts anew, so that
 //! nobody is shown what they did not hear.
 //!
-//! While the gateway is lost, it is not known who is there. If something is said meanwhile, nobody counts as having heard
-//! anything in that channel until Discord repeated the events of that time. If it does not, that stays so.
+//! While the gateway is lost, it is not known who is there. If the loss is noticed and something is said meanwhile, nobody
+//! counts as having heard anything in that channel until Discord repeated the events of that time. If it does not, that
+//! stays so. A loss that is not noticed, because Discord asks for another connection or closes this one, is corrected by
+//! what Discord repeats: until then, those who were there before count as hearers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,6 +94,11 @@ impl Attendance {
         let is_news = known.in_doubt.insert(channel, guild).is_none();
         known.changes += u64::from(is_news);
         known.changes > self.written.load(Ordering::Acquire)
+    }
+
+    /// Returns true if it is in doubt who heard what was said in a channel.
+    pub(super) fn is_in_doubt(&self, channel: ChannelId) -> bool {
+        self.lock().in_doubt.contains_key(&channel)
     }
 
     /// Ends the doubt in some servers. If it was told meanwhile who came and left, those who missed nothing count again;
@@ -216,6 +223,7 @@ mod tests {
         assert!(attendance.doubt(server, ROOM));
         attendance.keep().unwrap();
         assert!(!attendance.doubt(server, ROOM), "it is on disk");
+        assert!(attendance.is_in_doubt(ROOM));
         assert_eq!((attendance.of(ANN), on_disk(ANN)), (vec![], vec![]));
         assert_eq!(attendance.since(ROOM, &BTreeSet::from([ANN]), at(150)), at(150));
         assert!(attendance.is_there(ROOM, ANN), "nothing is known against it");
@@ -224,6 +232,7 @@ mod tests {
         // Bob was away meanwhile, and Ann was not.
         attendance.missed(ROOM, BOB);
         attendance.settle(|guild| guild == server, true);
+        assert!(!attendance.is_in_doubt(ROOM));
         attendance.keep().unwrap();
         assert_eq!((attendance.of(ANN), on_disk(ANN)), (vec![(ROOM, at(100))], vec![(ROOM, at(100))]));
         assert_eq!((attendance.of(BOB), on_disk(BOB)), (vec![], vec![]));

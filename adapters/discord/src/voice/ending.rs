@@ -140,6 +140,7 @@ impl VoiceCalls {
     ) {
         if let Some(ongoing) = &ongoing {
             self.ending.add((guild, ongoing.channel));
+            self.has_ended((guild, ongoing.channel));
         }
         drop(calls);
         if let Some(ongoing) = ongoing {

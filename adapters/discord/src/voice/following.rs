@@ -37,6 +37,7 @@ impl VoiceCalls {
         if state.user_id == line.directory.me {
             return self.own_state(guild, state).await;
         }
+        self.is_told_late(guild, &state);
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
         let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         match (state.channel_id == Some(channel), is_bot) {
@@ -216,11 +217,12 @@ impl VoiceCalls {
     async fn leave_where_no_call_is(&self) {
         let Ok(line) = self.line() else { return };
         for guild in line.directory.cache.guilds() {
-            let has_call = self.calls().contains_key(&guild);
-            if has_call || !self.is_in_voice(guild) {
+            let is_over = || !self.calls().contains_key(&guild);
+            if !is_over() || !self.is_in_voice(guild) {
                 continue;
             }
-            if let Err(error) = self.ask_to_move(guild, None).await {
+            // A call may begin until the shard can be asked.
+            if let Err(error) = self.ask_to_move_if(guild, None, is_over).await {
                 tracing::debug!(%error, "cannot leave a voice channel");
             }
         }

@@ -2,21 +2,26 @@
 //!
 //! A session that is resumed repeats who came and who left meanwhile, and that decides who heard what. A new session, and a
 //! server after an outage, repeat nothing: nobody counts as having heard what was said before, because anybody may have
-//! been away for a part of it. The loss itself may be noticed late, so this does not depend on when it was noticed.
+//! been away for a part of it. The loss itself may be noticed late or never, so this does not depend on when it was noticed,
+//! and it also holds for calls that ended lately.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serenity::all::{ChannelId, GuildId, UserId};
+use serenity::all::{ChannelId, GuildId, UserId, VoiceState};
+use serenity::gateway::ConnectionStage;
 use tokio::time::Instant;
 
 use super::{VoiceCalls, VoiceEvent};
 
 /// The longest time from an event that a resumed session repeats to its end.
-const REPEATED: Duration = Duration::from_secs(60);
+const REPEATED: Duration = Duration::from_secs(10);
 
-/// Somebody left, or was deafened, while nobody else heard.
+/// How long after the end of a call it may be told who was away before.
+const TOLD_LATE: Duration = Duration::from_secs(10 * 60);
+
+/// Somebody left, or was deafened, while nobody else heard or after the call.
 struct Last {
     at: Instant,
     room: (GuildId, ChannelId),
@@ -30,6 +35,8 @@ pub(super) struct Gaps {
     lost: BTreeSet<u32>,
     /// Those who left lately as the last. They missed nothing, unless the event came late.
     last: Vec<Last>,
+    /// The rooms of calls, with when they ended: those that ended lately, or whose hearers are in doubt.
+    ended: Vec<(Instant, (GuildId, ChannelId))>,
 }
 
 impl VoiceCalls {
@@ -67,17 +74,46 @@ impl VoiceCalls {
         let mut rooms: Vec<(GuildId, ChannelId)> =
             self.calls().iter().map(|(guild, ongoing)| (*guild, ongoing.channel)).collect();
         rooms.extend(self.ending.rooms());
+        rooms.extend(self.ended_rooms());
         for (_, channel) in rooms.into_iter().filter(|(guild, _)| is_meant(*guild)) {
             self.attendance.said_before(channel, &BTreeSet::new());
         }
     }
 
+    /// Notes that a call in a room ended.
+    pub(super) fn has_ended(&self, room: (GuildId, ChannelId)) {
+        self.gaps().ended.push((Instant::now(), room));
+    }
+
+    fn ended_rooms(&self) -> Vec<(GuildId, ChannelId)> {
+        let mut gaps = self.gaps();
+        gaps.ended.retain(|(at, (_, room))| at.elapsed() < TOLD_LATE || self.attendance.is_in_doubt(*room));
+        gaps.ended.iter().map(|(_, room)| *room).collect()
+    }
+
+    /// Takes in where somebody is, for calls that are over: if a session that is resumed repeats it, they may have been
+    /// away before the end.
+    pub(super) fn is_told_late(&self, guild: GuildId, state: &VoiceState) {
+        for room in self.ended_rooms().into_iter().filter(|room| room.0 == guild) {
+            let hears = state.channel_id == Some(room.1) && !state.deaf && !state.self_deaf;
+            if !hears && self.attendance.is_there(room.1, state.user_id) {
+                self.was_last(room, state.user_id);
+            }
+        }
+    }
+
     /// Takes in that the gateway is connected again, after the events that it repeated.
     pub(super) async fn gap_is_over(self: &Arc<Self>, shard: u32, is_new: bool) {
-        let last = std::mem::take(&mut self.gaps().last);
-        let is_meant = |last: &Last| self.is_on(shard, last.room.0) && last.at.elapsed() < REPEATED;
+        let last = {
+            let mut gaps = self.gaps();
+            let all = std::mem::take(&mut gaps.last);
+            let (last, others): (Vec<Last>, Vec<Last>) =
+                all.into_iter().partition(|last| self.is_on(shard, last.room.0));
+            gaps.last = others;
+            last
+        };
         // Others may have gone on without them, and left, too.
-        for last in last.into_iter().filter(is_meant) {
+        for last in last.into_iter().filter(|last| last.at.elapsed() < REPEATED) {
             self.attendance.missed(last.room.1, last.user);
         }
         self.attendance.settle(|guild| self.is_on(shard, guild), !is_new);
@@ -97,7 +133,7 @@ impl VoiceCalls {
         }
     }
 
-    /// Notes that somebody left, or was deafened, while nobody else heard.
+    /// Notes that somebody left, or was deafened, while nobody else heard or after the call.
     pub(super) fn was_last(&self, room: (GuildId, ChannelId), user: UserId) {
         let mut gaps = self.gaps();
         gaps.last.retain(|last| last.at.elapsed() < REPEATED);
@@ -130,19 +166,37 @@ impl VoiceCalls {
         self.said_before(channel, &BTreeSet::new()).await
     }
 
-    /// Puts it in doubt who hears what is said while the gateway is lost. Returns `None` if it is not.
+    /// Puts it in doubt who hears what is said while the gateway is lost. Returns `None` if it is not, or if its shard does
+    /// not run: then a new session follows, which repeats nothing.
     async fn doubt(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> Option<std::io::Result<()>> {
-        let must_keep = {
+        let shard = self.line.get()?.shard_of(guild);
+        let noticed = {
             let gaps = self.gaps();
-            if !gaps.lost.contains(&self.line.get()?.shard_of(guild)) {
+            // The gateway cannot be back before this is known.
+            gaps.lost.contains(&shard).then(|| self.put_in_doubt(guild, channel))
+        };
+        if noticed == Some(false) {
+            return Some(Ok(()));
+        }
+        if noticed.is_none() {
+            // No event tells of the loss if Discord asks for another connection, or closes this one.
+            if self.stage_of(guild).await.is_none_or(|stage| stage == ConnectionStage::Connected) {
                 return None;
             }
-            // Whoever left before the gateway was lost misses it in any case.
-            let before = self.known_hearers(guild, channel).unwrap_or_default();
-            self.attendance.said_before(channel, &before);
-            // The gateway cannot be back before this is known.
-            self.attendance.doubt(guild, channel)
-        };
-        Some(if must_keep { self.keep_attendance().await } else { Ok(()) })
+            self.put_in_doubt(guild, channel);
+            // If the gateway came back just now, nothing else ends the doubt.
+            if self.is_connected(guild).await && !self.gaps().lost.contains(&shard) {
+                self.attendance.settle(|other| other == guild, false);
+            }
+        }
+        Some(self.keep_attendance().await)
+    }
+
+    /// Puts it in doubt who hears what is said in a channel. Returns true if that must be written first.
+    fn put_in_doubt(&self, guild: GuildId, channel: ChannelId) -> bool {
+        // Whoever left before the gateway was lost misses it in any case.
+        let before = self.known_hearers(guild, channel).unwrap_or_default();
+        self.attendance.said_before(channel, &before);
+        self.attendance.doubt(guild, channel)
     }
 }

@@ -245,6 +245,16 @@ impl VoiceCalls {
 
     /// Asks Discord to move the bot into a channel, or out of the one it is in.
     pub(super) async fn ask_to_move(&self, guild: GuildId, channel: Option<ChannelId>) -> Result<(), VoiceError> {
+        self.ask_to_move_if(guild, channel, || true).await
+    }
+
+    /// Asks the same if that is still wanted once the shard can be asked.
+    pub(super) async fn ask_to_move_if(
+        &self,
+        guild: GuildId,
+        channel: Option<ChannelId>,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<(), VoiceError> {
         let line = self.line()?;
         let is_muted = self.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted);
         let request = json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": is_muted, "self_deaf": false}});
@@ -253,6 +263,9 @@ impl VoiceCalls {
         let Some((_, runner)) = runners.iter().find(|(id, _)| id.0 == shard) else {
             return Err(VoiceError::Unavailable("My connection to Discord is down. Try again in a minute.".to_owned()));
         };
+        if !is_wanted() {
+            return Ok(());
+        }
         let was_in = self.is_in_voice(guild);
         self.asked_moves().entry(guild).or_default().ask(channel.is_some(), was_in);
         runner.runner_tx.websocket_message(Frame::Text(request.to_string()));

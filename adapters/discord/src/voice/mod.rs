@@ -130,7 +130,7 @@ pub(crate) enum VoiceEvent {
     Server(Box<VoiceServerUpdateEvent>),
     /// Servers were described anew, so other people may be in the channels than events told.
     Look,
-    /// A shard lost the gateway.
+    /// A shard lost the gateway. Not every loss is told.
     Lost(u32),
     /// A shard is connected again. What the gateway was asked before may be lost. A new session repeats no events.
     Back {

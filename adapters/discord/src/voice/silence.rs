@@ -106,6 +106,9 @@ impl VoiceCalls {
             let mut calls = self.calls();
             let Some(ongoing) = calls.get_mut(&guild) else { return };
             let was_deafened = std::mem::replace(&mut ongoing.is_deafened, is_deafened);
+            if was_deafened && !is_deafened {
+                ongoing.call.hears_again();
+            }
             (is_deafened && !was_deafened).then_some(ongoing.channel)
         };
         if let Some(channel) = told {

@@ -112,8 +112,18 @@ fn a_bot_that_a_moderator_deafened_says_so_and_stays() {
         room.fake.world(|world| world.deafen_bot(true));
         room.told("because a moderator deafened me", 1);
         room.say(0, "Can you hear me?", Network::default());
-        room.fake.wait("the time to pass", |world| world.voice.fell_silent?.elapsed().checked_sub(UNHEARD).map(drop));
+        let unheard = || {
+            room.fake
+                .wait("the time to pass", |world| world.voice.fell_silent?.elapsed().checked_sub(UNHEARD).map(drop));
+        };
+        unheard();
         room.fake.world(|world| world.deafen_bot(false));
+        // It is undeafened before it would take the connection for broken.
+        room.fake.world(|world| world.deafen_bot(true));
+        room.told("because a moderator deafened me", 2);
+        room.say(0, "Can you hear me now?", Network::default());
+        room.fake.world(|world| world.deafen_bot(false));
+        unheard();
         room.say(0, "When does the last ferry leave today?", Network::default());
         check(&ANSWER.concat(), &room.hear(0));
         let asked = room.fake.world(|world| world.voice.asked.clone());

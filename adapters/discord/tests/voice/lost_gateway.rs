@@ -105,6 +105,30 @@ fn a_session_that_is_resumed_tells_who_missed_something() {
 }
 
 #[test]
+fn who_was_away_is_known_also_if_the_call_ended_before_it_was_told() {
+    in_own_process("lost_gateway::who_was_away_is_known_also_if_the_call_ended_before_it_was_told", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.say(0, "Robert, I was at the market yesterday.", Network::default());
+        room.said(1);
+        let (said, _) = room.engine.kept().said[0].clone();
+        let heard_it = |person: usize| room.heard_since(person, &said.chat).is_some_and(|since| since <= said.at);
+        assert!(heard_it(0) && heard_it(1));
+        room.fake.world(|world| {
+            world.drop_sockets();
+            world.kick_bot();
+            world.leave_voice(room.people[1]);
+        });
+        room.fake.wait("the session to be resumed", |world| (world.resumed == 1).then_some(()));
+        room.until("Robert to have missed something", || (!heard_it(1)).then_some(()));
+        assert!(heard_it(0), "Ann was there all the time");
+        // A new session does not tell whether she was.
+        room.fake.world(|world| world.invalidate());
+        room.until("nobody to count", || (!heard_it(0)).then_some(()));
+    });
+}
+
+#[test]
 fn it_leaves_a_channel_that_it_should_have_left_before_the_gateway_was_lost() {
     in_own_process("lost_gateway::it_leaves_a_channel_that_it_should_have_left_before_the_gateway_was_lost", |root| {
         let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);

@@ -58,10 +58,15 @@ impl VoiceCalls {
 
     /// Returns true if Discord tells what happens in a server.
     pub(in crate::voice) async fn is_connected(&self, guild: GuildId) -> bool {
-        let Ok(line) = self.line() else { return false };
+        self.stage_of(guild).await == Some(ConnectionStage::Connected)
+    }
+
+    /// Returns how far the connection of a server's shard is; `None` while the shard does not run.
+    pub(in crate::voice) async fn stage_of(&self, guild: GuildId) -> Option<ConnectionStage> {
+        let line = self.line.get()?;
         let shard = line.shard_of(guild);
         let runners = line.shards.runners.lock().await;
-        runners.iter().any(|(id, runner)| id.0 == shard && runner.stage == ConnectionStage::Connected)
+        runners.iter().find(|(id, _)| id.0 == shard).map(|(_, runner)| runner.stage)
     }
 
     /// Takes in that a person left a voice channel.
