@@ -392,6 +392,31 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
     Ok(app)
 }
 
+/// Returns where the model that answers comes from.
+async fn chat_source(config: &Config, models: &Models, answers: &ModelChoice) -> anyhow::Result<Source<dyn ChatModel>> {
+    Ok(match (answers, servers::configured(config, Kind::Chat)) {
+        (ModelChoice::Scripted, _) => Source::Ready(Arc::new(ScriptedModel::saying("Noted."))),
+        (ModelChoice::Chosen, Some(server)) => Source::Ready(servers::chat(config, server).await?),
+        (ModelChoice::Named(name), Some(server)) if servers::is_server_model(config, name) => {
+            Source::Ready(servers::chat(config, server).await?)
+        }
+        (ModelChoice::Named(name), _) => Source::File(Box::new(installed(models, name).await?)),
+        (ModelChoice::Chosen, None) => {
+            Source::File(Box::new(installed(models, &chosen(config, models, Kind::Chat)?).await?))
+        }
+    })
+}
+
+/// Gives the engine the keys of the vault.
+fn give_vault_keys(engine: &Engine, config: &Config, memory: &Memory) -> anyhow::Result<()> {
+    let keys = vault::keys(config)?;
+    if let Err(error) = vault::note_key(&keys, &memory.record()) {
+        tracing::warn!("which key the vaults of people need is not noted: {error:#}");
+    }
+    engine.give_vault_keys(Arc::new(keys));
+    Ok(())
+}
+
 /// Opens everything except moods, tags, notes, background writing and the Hearth. Benchmarks measure their cost with
 /// this.
 pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
@@ -402,17 +427,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         None => Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Embedding)?).await?)),
     };
     let has_chat_model = opening.answers != ModelChoice::Scripted;
-    let chat: Source<dyn ChatModel> = match (&opening.answers, servers::configured(config, Kind::Chat)) {
-        (ModelChoice::Scripted, _) => Source::Ready(Arc::new(ScriptedModel::saying("Noted."))),
-        (ModelChoice::Chosen, Some(server)) => Source::Ready(servers::chat(config, server).await?),
-        (ModelChoice::Named(name), Some(server)) if servers::is_server_model(config, name) => {
-            Source::Ready(servers::chat(config, server).await?)
-        }
-        (ModelChoice::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
-        (ModelChoice::Chosen, None) => {
-            Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
-        }
-    };
+    let chat = chat_source(config, &models, &opening.answers).await?;
     // Load the model and open the stores in parallel.
     let chat = {
         let (config, models, on_trial) = (config.clone(), models.clone(), opening.on_trial);
@@ -462,11 +477,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         config: chat_config(config, model.info(), opening.seed)?,
     });
     reranker::give_reranker(&engine, config);
-    let keys = vault::keys(config)?;
-    if let Err(error) = vault::note_key(&keys, &memory.record()) {
-        tracing::warn!("which key the vaults of people need is not noted: {error:#}");
-    }
-    engine.give_vault_keys(Arc::new(keys));
+    give_vault_keys(&engine, config, &memory)?;
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));
     let recordings = call_recordings::open(config, &data)?;

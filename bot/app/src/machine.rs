@@ -194,7 +194,7 @@ pub fn recommend(models: &Models) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn first<'a>(registry: &'a Registry, machine: Machine) -> Vec<&'a ModelEntry> {
+    fn first(registry: &Registry, machine: Machine) -> Vec<&ModelEntry> {
         let default = registry.default_of(Kind::Chat).unwrap();
         let choice = registry.choose(machine).unwrap().entry;
         let choice = registry.get(&choice.name).unwrap();
