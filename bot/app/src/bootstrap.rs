@@ -407,16 +407,6 @@ async fn chat_source(config: &Config, models: &Models, answers: &ModelChoice) ->
     })
 }
 
-/// Gives the engine the keys of the vault.
-fn give_vault_keys(engine: &Engine, config: &Config, memory: &Memory) -> anyhow::Result<()> {
-    let keys = vault::keys(config)?;
-    if let Err(error) = vault::note_key(&keys, &memory.record()) {
-        tracing::warn!("which key the vaults of people need is not noted: {error:#}");
-    }
-    engine.give_vault_keys(Arc::new(keys));
-    Ok(())
-}
-
 /// Opens everything except moods, tags, notes, background writing and the Hearth. Benchmarks measure their cost with
 /// this.
 pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
@@ -477,7 +467,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         config: chat_config(config, model.info(), opening.seed)?,
     });
     reranker::give_reranker(&engine, config);
-    give_vault_keys(&engine, config, &memory)?;
+    vault::give_keys(&engine, config, &memory.record())?;
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));
     let recordings = call_recordings::open(config, &data)?;

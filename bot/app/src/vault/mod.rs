@@ -7,9 +7,11 @@ mod rotate;
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
+use azera_engine::Engine;
 use azera_memory::Record;
 use azera_memory_sled::SledStore;
 use azera_memory_vault::{EntryName, KeyFile, MAX_VALUE_BYTES, SecretText, VaultFile};
@@ -35,7 +37,7 @@ pub fn keys(config: &Config) -> anyhow::Result<KeyFile> {
 
 /// Notes which master key the vaults of people in a record need, unless that is noted. Backups hold the vaults and not the
 /// note, and without it a new key could be made.
-pub fn note_key(keys: &KeyFile, record: &Record<'_>) -> anyhow::Result<()> {
+fn note_key(keys: &KeyFile, record: &Record<'_>) -> anyhow::Result<()> {
     if keys.noted()?.is_none()
         && let Some(sealed) = record.any_vault()?
     {
@@ -44,7 +46,20 @@ pub fn note_key(keys: &KeyFile, record: &Record<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Does that with the record of the data folder. An Azera that works there did it when it started.
+/// Gives the engine the keys of the vault.
+///
+/// # Errors
+/// As [`keys`].
+pub fn give_keys(engine: &Engine, config: &Config, record: &Record<'_>) -> anyhow::Result<()> {
+    let keys = keys(config)?;
+    if let Err(error) = note_key(&keys, record) {
+        tracing::warn!("which key the vaults of people need is not noted: {error:#}");
+    }
+    engine.give_vault_keys(Arc::new(keys));
+    Ok(())
+}
+
+/// Notes it with the record of the data folder. An Azera that works there did it when it started.
 fn note_key_of_record(config: &Config, keys: &KeyFile) -> anyhow::Result<()> {
     let data = config.data_dir()?;
     if keys.noted()?.is_some() || !data.exists() || DataFolder::is_taken(&data) {
