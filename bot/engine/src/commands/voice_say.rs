@@ -20,7 +20,7 @@ const USAGE: &str = "`/voice say TEXT`, or `/voice say TEXT --voice NAME` with a
 const NO_VOICE: &str = "I have no voice here. The operator sets one up: `[voice]` in the configuration.";
 
 /// Said where a recording would be lost.
-const NO_FILES: &str = "I cannot give you a recording here. `/voice say` does in chats and at the terminal; over HTTP, \
+const NO_FILES: &str = "I cannot give you a recording here. `/voice say` does in chat apps and at the terminal; over HTTP, \
                         `POST /api/tts/synthesize` does.";
 
 /// Said to somebody who would get a file with another person's voice and any words in it.
