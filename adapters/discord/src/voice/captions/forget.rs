@@ -1,18 +1,34 @@
 //! Forgets what stands in a caption, for somebody who points at it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use azera_adapter::CommandAnswer;
 use azera_types::{MessageId, PersonId};
 use serenity::all::Message;
+use tokio::time::Instant;
 
 use super::VoiceCalls;
 use super::log::GAP;
 
+/// How long it may take until it is noted where a caption stands. Discord waits three seconds for an answer.
+const NOTED: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
 impl VoiceCalls {
     /// Returns what stands in a message with captions; `None` if it is no such message.
     pub(crate) async fn captioned_in(&self, message: &Message) -> Option<Vec<MessageId>> {
-        let lines = self.caption_log.lock().await.lines_of(message.channel_id, message.id)?;
+        let until = Instant::now() + NOTED;
+        let lines = loop {
+            let is_open = self.caption_intents.lock().await.is_open(message.channel_id);
+            let lines = self.caption_log.lock().await.lines_of(message.channel_id, message.id);
+            // People see a caption a moment before it is noted where it stands.
+            if lines.is_some() || !is_open || Instant::now() >= until {
+                break lines?;
+            }
+            tokio::time::sleep(LOOK).await;
+        };
         let said: BTreeSet<MessageId> = lines.into_iter().flatten().filter(|said| said.as_str() != GAP).collect();
         Some(said.into_iter().collect())
     }

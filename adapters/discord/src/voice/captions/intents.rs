@@ -75,6 +75,11 @@ impl Intents {
         azera_files::write(&path, &serde_json::to_vec(open)?)
     }
 
+    /// Returns true if something is being shown in a thread of which nobody knows yet where it stands.
+    pub(super) fn is_open(&self, thread: ChannelId) -> bool {
+        !self.read(thread).is_empty()
+    }
+
     /// Notes what is about to be posted.
     ///
     /// # Errors
