@@ -187,7 +187,8 @@ fn a_voice_message_becomes_a_voice_that_says_a_text() {
         (told, fake.world(|world| world.interaction(asked).answer.files.len()))
     };
     let (told, files) = say(ann, "ann");
-    assert_eq!((told.as_str(), files), ("Here it is as a recording.", 1));
+    // The answer is shown with what its file holds.
+    assert!(told.starts_with("Here it is as a recording.OggS") && files == 1, "{files}: {told}");
     assert_eq!(xtts.voice_of("lighthouse"), CLONED);
     assert_eq!(say(bob, ANA.0).1, 1);
     let (told, files) = say(bob, "ann");
