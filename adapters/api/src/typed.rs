@@ -1,4 +1,4 @@
-use crate::Command;
+use crate::{Command, Form, OptionKind};
 
 /// What a typed line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +67,34 @@ impl Command {
             return !arguments.contains(char::is_whitespace)
                 || commands.iter().any(|command| command.name.eq_ignore_ascii_case(name));
         }
+        if !self.forms.is_empty() && self.forms.iter().all(Form::takes_a_memory_alone) {
+            let number = arguments.trim_start_matches(['m', 'M']);
+            return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        }
         self.forms.iter().any(|form| !form.word.is_empty() || !form.options.is_empty())
+    }
+}
+
+impl Form {
+    /// Returns true if nothing may stand behind the command but the number of a memory. Other words are talk, as in
+    /// `/why not`.
+    fn takes_a_memory_alone(&self) -> bool {
+        let [option] = self.options else { return false };
+        self.word.is_empty() && matches!(option.kind, OptionKind::Memory)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, CommandOption, Form, OptionKind};
+    use crate::{Access, CommandOption};
 
     const TEXT: CommandOption = CommandOption { name: "text", help: "", kind: OptionKind::Text, required: true };
     const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
     const WITH_TEXT: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[TEXT] }];
+
+    const MEMORY: CommandOption = CommandOption { name: "id", help: "", kind: OptionKind::Memory, required: false };
+    const WITH_MEMORY: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[MEMORY] }];
 
     const fn command(name: &'static str, forms: &'static [Form]) -> Command {
         Command { name, help: "", access: Access::Member, terminal: false, forms }
@@ -89,6 +105,7 @@ mod tests {
         command("leave", ALONE),
         command("remember", WITH_TEXT),
         command("regenerate", ALONE),
+        command("why", WITH_MEMORY),
     ];
 
     #[test]
@@ -114,6 +131,8 @@ mod tests {
             "/leave!",
             "/h\u{e9}lp",
             "/help me with my homework",
+            "/why not",
+            "/why m",
         ] {
             check(talk, Typed::Talk);
         }
@@ -128,6 +147,9 @@ mod tests {
             "/help leave",
             "/help /Leave",
             "/help nobody",
+            "/why",
+            "/why m42",
+            "/why 42",
         ] {
             check(command, Typed::Command);
         }
