@@ -24,14 +24,13 @@ const NO_FILES: &str = "I cannot give you a recording here. `/voice say` does in
                         `POST /api/tts/synthesize` does.";
 
 /// Said to somebody who would get a file with another person's voice and any words in it.
-const ONLY_IN_CALLS: &str = "That is somebody's recorded voice. I speak with it in calls; a recording of any text I make with it \
-                             only for the person whose voice it is, or for the operator who keeps it. `/voice say TEXT --voice \
-                             NAME` takes another voice.";
+const ONLY_IN_CALLS: &str = "That is somebody's recorded voice. I speak with it in calls. Recordings with it go only to that person, \
+                             or to the operator who keeps the voice. `/voice say TEXT --voice NAME` takes another voice.";
 
 /// Said to somebody in a call who would let another person's voice say any words.
-const ONLY_WITH_OWNER: &str = "That is somebody's recorded voice. Others let me speak with it only while that person is in the \
-                               call; with a voice that the operator keeps, only while nobody records. `/voice say TEXT --voice \
-                               NAME` takes another voice.";
+const ONLY_WITH_OWNER: &str = "That is somebody's recorded voice. Others may use it only while that person is in the call. A voice \
+                               that the operator keeps may be used only while nobody records. `/voice say TEXT --voice NAME` \
+                               takes another voice.";
 
 /// The option before the name of a voice.
 const OPTION: &str = "--voice";
