@@ -78,6 +78,7 @@ async function heard(event) {
     content: readable ? event.getOriginalContent() : {},
     redacts: event.getAssociatedId() ?? null,
     at: seconds(),
+    stored: event.getTs() / 1000,
     encrypted: event.isEncrypted(),
     readable,
   });

@@ -80,6 +80,7 @@ class Person:
             content=source.get("content", {}),
             redacts=source.get("redacts") or source.get("content", {}).get("redacts"),
             at=time.monotonic(),
+            stored=event.server_timestamp / 1000,
             encrypted=bool(getattr(event, "decrypted", False)) or isinstance(event, nio.MegolmEvent),
             readable=not isinstance(event, nio.MegolmEvent),
         )

@@ -66,6 +66,17 @@ impl Follower {
     }
 }
 
+/// A request without its body.
+pub struct Begun(TcpStream);
+
+impl Begun {
+    /// Sends some of the body, and returns what comes back.
+    pub async fn send(mut self, body: &[u8]) -> Answer {
+        self.0.write_all(body).await.unwrap();
+        parsed(&mut self.0).await
+    }
+}
+
 impl Client {
     /// Follows the events, from an earlier one if it is named, and returns when the stream has begun.
     pub async fn follow(&self, last: Option<&str>) -> Follower {
@@ -136,6 +147,17 @@ impl Client {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         self.raw(&[format!("{head}\r\n").as_bytes(), body].concat()).await
+    }
+
+    /// Sends a head, and waits until the server has read it and asks for the body.
+    pub async fn begin(&self, head: &str) -> Begun {
+        const ASKS: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes()).await.unwrap();
+        let mut asked = [0; ASKS.len()];
+        stream.read_exact(&mut asked).await.unwrap();
+        assert_eq!(asked, ASKS);
+        Begun(stream)
     }
 
     /// Sends bytes, and returns what comes back.

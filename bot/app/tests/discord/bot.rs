@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::model::Model;
 
 /// How long to wait for a line in the log.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A data folder and a bot that runs on it.
 pub struct Bot {

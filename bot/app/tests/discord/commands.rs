@@ -272,7 +272,7 @@ pub fn square(fake: &FakeDiscord) -> ([u64; 3], u64) {
 }
 
 /// How long a search may fail to find a new message, which must be embedded first.
-pub const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
+pub const SEARCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Searches memory until a word is found, because indexing takes a moment. The bot must recall new memories at once.
 #[track_caller]

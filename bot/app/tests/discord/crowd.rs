@@ -66,14 +66,15 @@ fn fifty_people_are_drawn_for_in_turn_over_a_kill_and_a_restart_of_the_server() 
     bot.logs("the server that draws is away");
     let painter = Painter::start_at(&address);
     let all = 2 * PEOPLE + GREEDY - 1;
-    fake.wait("every picture", |world| {
-        let drawn = |message: &&Value| message["attachments"].as_array().is_some_and(|files| !files.is_empty());
-        let count: usize = servers
-            .iter()
-            .map(|(_, channel)| world.bots_messages(*channel).iter().copied().filter(drawn).count())
-            .sum();
-        (count == all).then_some(())
-    });
+    let mut drawn = 0;
+    // Each picture renews the patience, because all of them together may take long on a busy machine.
+    while drawn < all {
+        drawn = fake.wait(&format!("more than {drawn} pictures of {all}"), |world| {
+            let has_file = |it: &&Value| it["attachments"].as_array().is_some_and(|files| !files.is_empty());
+            let in_channel = |channel: u64| world.bots_messages(channel).into_iter().filter(has_file).count();
+            Some(servers.iter().map(|(_, channel)| in_channel(*channel)).sum::<usize>()).filter(|count| *count > drawn)
+        });
+    }
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for (_, channel) in &servers {
         shown(&fake, *channel).into_iter().for_each(|prompt| *times.entry(prompt).or_default() += 1);

@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::{answered, answered_for_good, as_described, fake};
 
 /// How long to wait for a change.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// The words to search for.
 const SEARCH_WORDS: &str = "heliotrope key lighthouse keeper stair";

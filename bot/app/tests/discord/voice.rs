@@ -9,7 +9,7 @@ mod stages;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use azera_fake_discord::{FakeDiscord, Invoked, Network};
+use azera_fake_discord::{FakeDiscord, Invoked, Network, VoicePacket, World};
 
 use crate::bot::Bot;
 use crate::commands::{answer_text, give};
@@ -23,11 +23,14 @@ const ANSWER: &str = "The last train leaves at six in the evening.";
 /// Silence after which the bot has said everything.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// The share of the expected words that must be recognised.
+const ENOUGH: f64 = 0.7;
+
 /// What the bot logs.
 const LOG: &str = "info,azera_adapter_discord=debug,azera_voice_call=debug,azera_engine::voice=debug,azera_engine::turn=debug,azera_model_llama=debug";
 
-/// How long to ask again and again.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// How long to ask again and again on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Asks until there is an answer.
 #[track_caller]
@@ -129,21 +132,39 @@ impl Room {
         answer_text(&self.fake, pressed)
     }
 
-    /// Lets a person say something, and waits until they said it.
-    fn say(&self, voice: &Voice, person: usize, words: &str, network: Network) {
-        self.fake.talk(self.people[person], voice.say(words), network);
+    /// Lets a person say something, and waits until they said it. Returns how many packets that was, with the silence
+    /// at the end.
+    fn say(&self, voice: &Voice, person: usize, words: &str, network: Network) -> u64 {
+        let packets = voice.say(words);
+        let count = packets.len() as u64 + 5;
+        self.fake.talk(self.people[person], packets, network);
         self.fake.wait("the person to finish", |world| (world.voice.talking == 0).then_some(()));
+        count
     }
 
-    /// Waits until the bot fell silent after it spoke, and returns what it said since the packet `from`.
+    /// Waits until the bot fell silent after it said these words, and returns all that it said since the packet `from`.
+    /// It may fall silent before, because it opens the line and says "hmm" while it thinks.
     #[track_caller]
-    fn hear(&self, ears: &Ears, from: usize) -> String {
-        let packets = self.fake.wait("the bot to speak", |world| {
-            let heard = &world.voice.heard[from..];
-            let is_over = heard.len() > 25 && heard.last().is_some_and(|last| last.at.elapsed() > SILENCE);
-            is_over.then(|| heard.iter().map(|packet| packet.opus.clone()).collect::<Vec<_>>())
-        });
-        ears.recognise(&packets)
+    fn hear(&self, ears: &Ears, from: usize, expected: &str) -> String {
+        let (mut known, mut words) = (0, String::new());
+        loop {
+            let packets = self.fake.wait(&format!("{expected:?} to be said after {words:?}"), |world| {
+                let heard = &world.voice.heard[from..];
+                let is_over = heard.len() > known && heard.last().is_some_and(|last| last.at.elapsed() > SILENCE);
+                is_over.then(|| heard.iter().map(|packet| packet.opus.clone()).collect::<Vec<_>>())
+            });
+            words = ears.recognise(&packets);
+            if share(expected, &words) > ENOUGH {
+                return words;
+            }
+            known = packets.len();
+        }
+    }
+
+    /// Waits until the bot has spoken for two seconds. The silence of an open line does not count, and "hmm" is short.
+    #[track_caller]
+    fn wait_for_words(&self) {
+        self.fake.wait("the bot to speak", |world| (sounds(&world.voice.heard).count() > 100).then_some(()));
     }
 
     /// Prints how long the answer took that begins with the packet `from`, for `--nocapture`.
@@ -171,6 +192,11 @@ impl Room {
     }
 }
 
+/// Returns the packets in which something sounds: a packet of silence has three bytes.
+fn sounds(heard: &[VoicePacket]) -> impl DoubleEndedIterator<Item = &VoicePacket> {
+    heard.iter().filter(|packet| packet.opus.len() > 3)
+}
+
 /// Returns the share of expected words that were recognised.
 fn share(expected: &str, found: &str) -> f64 {
     let words = |text: &str| -> Vec<String> {
@@ -187,17 +213,18 @@ fn a_spoken_question_gets_a_spoken_answer() {
     let room = Room::open(&["Ann"], ANSWER);
     let (voice, ears) = (Voice::open(), Ears::open());
     // Without consent nothing is decoded.
-    room.say(&voice, 0, "Azera, when does the train leave?", Network::default());
-    let [heard, decoded, dropped] = room.counts(0);
+    let sent = room.say(&voice, 0, "Azera, when does the train leave?", Network::default());
+    let [heard, decoded, dropped] = until("all packets", || {
+        let counts = room.counts(0);
+        (counts[2] == sent).then_some(counts)
+    });
     assert_eq!((heard, decoded), (0, 0));
-    assert!(dropped > 50, "{dropped}");
     assert!(room.command(0, "settings", &[]).contains("I do not hear you: `/voice consent yes`"));
     assert!(room.press(0, "Hear me").starts_with("Thank you."));
     assert!(room.command(0, "settings", &[]).contains("I hear you: `/voice consent no`"));
     room.say(&voice, 0, "When does the last train leave today?", Network::default());
-    let said = room.hear(&ears, 0);
+    room.hear(&ears, 0, ANSWER);
     room.print_latency(0);
-    assert!(share(ANSWER, &said) > 0.7, "{said}");
     let prompts = room.prompts.lock().expect("no test panics while it holds this").clone();
     assert!(prompts.iter().any(|prompt| prompt.contains("train leave today")), "{prompts:?}");
     let transcript = room.command(0, "transcript", &[]);
@@ -206,8 +233,7 @@ fn a_spoken_question_gets_a_spoken_answer() {
     let shown = room.fake.world(|world| world.bots_messages(room.channel).len());
     assert_eq!(shown, 1, "only the question about consent");
     let [heard, decoded, after] = room.counts(0);
-    // The last packets of the first sentence may be counted late.
-    assert!(heard > 50 && decoded == heard && after <= dropped + 5, "{heard} {decoded} {after}");
+    assert!(heard > 50 && decoded == heard && after == dropped, "{heard} {decoded} {after}");
     as_described(&room.fake);
 }
 
@@ -218,18 +244,18 @@ fn captions_stand_in_a_thread_until_they_are_forgotten() {
     room.press(0, "Hear me");
     let answer = room.command(0, "captions", &[("choice", "on")]);
     let thread: u64 = answer.split(['#', '>']).nth(1).and_then(|id| id.parse().ok()).expect("a link to a thread");
-    room.hear(&ears, 0);
+    room.hear(&ears, 0, "stands in a text channel");
     let spoken = room.spoken();
     room.say(&voice, 0, "When does the last train leave today?", Network::default());
-    room.hear(&ears, spoken);
-    let shown = || {
-        let texts = |messages: Vec<&serde_json::Value>| messages.into_iter().map(text).collect::<Vec<_>>().join("\n");
-        room.fake.world(|world| texts(world.bots_messages(thread)))
+    room.hear(&ears, spoken, ANSWER);
+    let shown = |world: &World| {
+        let messages = world.bots_messages(thread);
+        messages.into_iter().map(text).collect::<Vec<_>>().join("\n")
     };
-    let captions = until("the captions", || Some(shown()).filter(|shown| shown.contains(ANSWER)));
+    let captions = room.fake.wait("the captions", |world| Some(shown(world)).filter(|shown| shown.contains(ANSWER)));
     assert!(captions.contains("**Ann:**") && captions.contains(&format!("**Azera:** {ANSWER}")), "{captions}");
     give(&room.fake, room.square, room.people[0], "forget", "me", &[("quotes", "true")]);
-    let left = until("the captions to go", || Some(shown()).filter(|shown| !shown.contains("train")));
+    let left = room.fake.wait("the captions to go", |world| Some(shown(world)).filter(|it| !it.contains("train")));
     assert!(left.contains("Ann turned them on"), "{left}");
     room.fake.world(|world| world.leave_voice(room.people[0]));
     room.command(0, "leave", &[]);
@@ -243,7 +269,7 @@ fn nobody_reads_what_was_said_before_they_came() {
     let (voice, ears) = (Voice::open(), Ears::open());
     room.press(0, "Hear me");
     room.say(&voice, 0, "The password of the lighthouse is zeppelin.", Network::default());
-    room.hear(&ears, 0);
+    room.hear(&ears, 0, ANSWER);
     assert!(room.command(0, "transcript", &[]).contains("lighthouse"));
     // Somebody who is not in the room is shown nothing.
     assert!(!room.command(1, "transcript", &[]).contains("lighthouse"));
@@ -256,7 +282,7 @@ fn nobody_reads_what_was_said_before_they_came() {
     // And nothing of it reaches the model while he listens.
     let (asked, spoken) = (room.prompts.lock().expect("no test panics while it holds this").len(), room.spoken());
     room.say(&voice, 0, "Azera, what is the weather like?", Network::default());
-    room.hear(&ears, spoken);
+    room.hear(&ears, spoken, ANSWER);
     let prompts = room.prompts.lock().expect("no test panics while it holds this")[asked..].to_vec();
     assert!(prompts.iter().any(|prompt| prompt.contains("weather")), "{prompts:?}");
     assert!(!prompts.iter().any(|prompt| prompt.contains("lighthouse")), "{prompts:?}");
@@ -267,24 +293,23 @@ const LONG: &str = "First you walk along the harbor to the old lighthouse. Then 
                     the church. At the top there is a bench with a view of the whole bay. From there it is only a short way down \
                     to the beach. There you will find a small cafe.";
 
+/// How it begins.
+const BEGINNING: &str = "First you walk along";
+
 #[test]
 fn talk_interrupts_it_and_only_what_was_heard_stays() {
     let room = Room::open(&["Ann"], LONG);
     let (voice, ears) = (Voice::open(), Ears::open());
     room.press(0, "Hear me");
     room.say(&voice, 0, "How do I get to the beach?", Network::default());
-    // Two seconds of its answer.
-    room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+    room.wait_for_words();
     room.say(&voice, 0, "Stop talking.", Network::default());
-    let said = room.hear(&ears, 0);
+    let said = room.hear(&ears, 0, BEGINNING);
     let until_silent = room.fake.world(|world| {
         let began = world.voice.began?;
-        // Packets of silence have three bytes.
-        let last = world.voice.heard.iter().rev().find(|packet| packet.opus.len() > 3)?;
-        Some(last.at - began)
+        Some(sounds(&world.voice.heard).next_back()?.at - began)
     });
     println!("beginning of speech to silence: {until_silent:?}");
-    assert!(share("First you walk along the harbor", &said) > 0.5, "{said}");
     assert!(!said.contains("cafe"), "{said}");
     let transcript = until("the cut", || {
         let transcript = room.command(0, "transcript", &[]);
@@ -302,7 +327,7 @@ fn what_is_cut_before_the_model_is_done_never_comes() {
     // The model stops in the middle, so nothing is stored yet.
     room.model().close();
     room.say(&voice, 0, "How do I get to the beach?", Network::default());
-    room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+    room.wait_for_words();
     room.say(&voice, 0, "Please stop talking.", Network::default());
     let transcript = until("the cut", || {
         let transcript = room.command(0, "transcript", &[]);
@@ -312,7 +337,7 @@ fn what_is_cut_before_the_model_is_done_never_comes() {
     // The next question is answered, although the model never ended the first reply.
     let (spoken, asked) = (room.spoken(), room.prompts.lock().expect("no test panics while it holds this").len());
     room.say(&voice, 0, "Where is the lighthouse?", Network::default());
-    room.hear(&ears, spoken);
+    room.hear(&ears, spoken, BEGINNING);
     let prompts = room.prompts.lock().expect("no test panics while it holds this")[asked..].to_vec();
     assert!(prompts.iter().any(|prompt| prompt.contains("First you")), "{prompts:?}");
     assert!(!prompts.iter().any(|prompt| prompt.contains("down to the beach. There")), "{prompts:?}");
@@ -330,8 +355,7 @@ fn help_for_somebody_in_danger_is_written_and_not_said() {
         world.bots_messages(direct).first().map(|message| text(message))
     });
     assert!(azera_affect::Help::Crisis.stands_in(&written), "{written}");
-    let said = room.hear(&ears, 0);
-    assert!(share("I wrote you a direct message Please read it now", &said) > 0.7, "{said}");
+    let said = room.hear(&ears, 0, "I wrote you a direct message Please read it now");
     assert!(said.split_whitespace().count() < 14, "{said}");
     let shown = room.fake.world(|world| world.bots_messages(room.channel).len());
     assert_eq!(shown, 1, "the channel shows nothing but the question about consent");

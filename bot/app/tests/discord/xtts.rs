@@ -17,7 +17,7 @@ pub const CRAIG: (&str, f64) = ("craig-gutsy", 0.25);
 pub const CLONED: f64 = 0.125;
 
 /// How long to wait for a request.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the server was asked.
 #[derive(Clone, Debug, PartialEq)]

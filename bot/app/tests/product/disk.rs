@@ -16,7 +16,7 @@ use crate::{azera, command};
 const FULL: &str = "no room left on the disk";
 
 /// How long to wait until Azera continues; it takes a second.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A process that the test talks to line by line.
 struct Talk {

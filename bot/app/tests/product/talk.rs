@@ -1,10 +1,12 @@
 //! `azera voice` from outside: programs in the place of a microphone and a loudspeaker.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
@@ -19,7 +21,8 @@ use super::{command, fed};
 /// The rate of what is played.
 const PLAYED: SampleRate = SampleRate(22_050);
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Puts a program into a folder.
 fn program(folder: &Path, name: &str, script: &str) {
@@ -72,24 +75,64 @@ fn talk_with_programs_of(home: &Path) -> Command {
     talk
 }
 
-/// Returns true if sound stands in a file, and not only silence.
-fn has_sound(file: &Path) -> bool {
-    let bytes = std::fs::read(file).unwrap_or_default();
-    bytes.as_chunks().0.iter().any(|pair| i16::from_le_bytes(*pair).unsigned_abs() > 1_000)
+/// What programs play in the place of a loudspeaker, through a pipe.
+struct Played {
+    pieces: Receiver<Vec<u8>>,
+    bytes: Vec<u8>,
+}
+
+impl Played {
+    /// Makes a pipe. It is always read, so that the program never waits for the test.
+    #[track_caller]
+    fn at(path: &Path) -> Self {
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+        let (sender, pieces) = channel();
+        let path = path.to_path_buf();
+        // Opening the pipe waits for a program. The thread ends with the folder or with the test process.
+        std::thread::spawn(move || {
+            while let Ok(mut pipe) = File::open(&path) {
+                let mut piece = [0; 16 << 10];
+                while let Ok(count @ 1..) = pipe.read(&mut piece) {
+                    // The test may have heard enough.
+                    sender.send(piece[..count].to_vec()).ok();
+                }
+            }
+        });
+        Self { pieces, bytes: Vec::new() }
+    }
+
+    /// Waits until something is found in what was played so far.
+    #[track_caller]
+    fn until<T>(&mut self, find: impl Fn(&[u8]) -> Option<T>) -> T {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            self.bytes.extend(self.pieces.recv_timeout(left).expect("something is played"));
+            self.bytes.extend(self.pieces.try_iter().flatten());
+            if let Some(found) = find(&self.bytes) {
+                return found;
+            }
+        }
+    }
+
+    /// Waits until something is played that is not silence.
+    #[track_caller]
+    fn until_sound(&mut self) {
+        let is_loud = |pair: &[u8; 2]| i16::from_le_bytes(*pair).unsigned_abs() > 1_000;
+        self.until(|bytes| bytes.as_chunks().0.iter().any(is_loud).then_some(()));
+    }
 }
 
 #[test]
 fn the_next_program_plays_when_one_stops() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (home, played) = (scratch.path(), scratch.path().join("played.raw"));
+    let mut sound = Played::at(&played);
     program(home, "aplay", "/usr/bin/head -c 20000 > /dev/null; exit 1");
     program(home, "pacat", &format!("exec /usr/bin/cat > '{}'", played.display()));
     let mut talking = Talking::start(&mut talk_with_programs_of(home));
     writeln!(talking.0.stdin.as_mut().expect("a pipe"), "Where is the old lighthouse?").expect("it reads");
-    let begun = Instant::now();
-    while !has_sound(&played) {
-        assert!(begun.elapsed() < PATIENCE, "nothing is played");
-    }
+    sound.until_sound();
     let notices = talking.end();
     assert!(notices.contains("(aplay stopped; pacat plays from here on)"), "{notices}");
 }
@@ -114,17 +157,14 @@ fn without_a_loudspeaker_it_goes_on_as_text() {
 fn a_reply_stays_whole_if_the_last_loudspeaker_stops_in_the_middle_of_it() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (home, played, stop) = (scratch.path(), scratch.path().join("played.raw"), scratch.path().join("stop"));
-    let script =
-        format!("while [ ! -e '{}' ]; do /usr/bin/head -c 882 >> '{}'; done", stop.display(), played.display());
+    let mut sound = Played::at(&played);
+    let script = format!("while [ ! -e '{}' ]; do /usr/bin/head -c 882; done > '{}'", stop.display(), played.display());
     program(home, "aplay", &script);
     let mut talking = Talking::start(&mut talk_with_programs_of(home));
     let mut output = BufReader::new(talking.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     writeln!(talking.0.stdin.as_mut().expect("a pipe"), "Where is the old lighthouse?").expect("it reads");
     let written = output.find(|line| !line.trim().is_empty()).expect("an answer");
-    let begun = Instant::now();
-    while !has_sound(&played) {
-        assert!(begun.elapsed() < PATIENCE, "nothing is played");
-    }
+    sound.until_sound();
     std::fs::write(&stop, "").expect("a file");
     // The next line would interrupt what is said.
     let mut notices = BufReader::new(talking.0.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
@@ -165,13 +205,12 @@ fn chat_server(answer: &'static str) -> String {
 }
 
 /// Returns what was played, without the silence before it, once a sentence of it can be heard and silence follows.
-fn sentence_played(file: &Path) -> Option<Vec<f32>> {
+fn sentence_played(bytes: &[u8]) -> Option<Vec<f32>> {
     /// Samples of 20 ms.
     const PIECE: usize = 441;
     /// Pieces that a sentence has at least, and pieces of silence after it.
     const SOUND: usize = 50;
     const SILENCE: usize = 100;
-    let bytes = std::fs::read(file).unwrap_or_default();
     let samples = bytes.as_chunks().0.iter();
     let samples: Vec<f32> = samples.map(|pair| f32::from(i16::from_le_bytes(*pair)) / f32::from(i16::MAX)).collect();
     let (pieces, _) = samples.as_chunks::<PIECE>();
@@ -188,6 +227,7 @@ fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
     let home = scratch.path();
     let (question, answer) = (home.join("question.raw"), home.join("answer.raw"));
     std::fs::write(&question, sound(home, "Where is the old lighthouse?")).expect("a file");
+    let mut played = Played::at(&answer);
     program(home, "arecord", &format!("cat '{}'; exec tail -f /dev/null", question.display()));
     program(home, "aplay", &format!("exec cat > '{}'", answer.display()));
     let data = home.join("data");
@@ -201,13 +241,7 @@ fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
     let heard = output.next().expect("what was heard").to_lowercase();
     assert!(heard.starts_with("ann: ") && heard.contains("light"), "{heard}");
     assert!(output.any(|line| line.contains(ANSWER)), "the answer is written");
-    let begun = Instant::now();
-    let samples = loop {
-        if let Some(samples) = sentence_played(&answer) {
-            break samples;
-        }
-        assert!(begun.elapsed() < PATIENCE, "nothing is played");
-    };
+    let samples = played.until(sentence_played);
     // The end of the input ends the conversation.
     talking.end();
     let said = recognised(home, &wav_file(&Audio { rate: PLAYED, samples }), "answer.wav");

@@ -18,7 +18,7 @@ struct Reader {
 
 impl Reader {
     fn of(scene: &Scene) -> Arc<Self> {
-        let info = RerankerInfo { name: "reader".into(), candidates: 10, weight: 1.0, wait: Duration::from_secs(1) };
+        let info = RerankerInfo { name: "reader".into(), candidates: 10, weight: 1.0, wait: Duration::from_secs(300) };
         let reader = Arc::new(Self { info, read: Mutex::default(), is_away: AtomicBool::default() });
         scene.engine.azera.give_reranker(reader.clone());
         reader

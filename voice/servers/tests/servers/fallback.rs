@@ -11,7 +11,7 @@ use azera_voice_servers::{
 };
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
-use crate::{FixedSamples, SECRET, config, error_text, patient, spoken, utterance};
+use crate::{FixedSamples, SECRET, config, error_text, hurried, spoken, utterance};
 
 /// The rate of the local engine, which is another than that of servers.
 const LOCAL_RATE: SampleRate = SampleRate(22_050);
@@ -61,7 +61,7 @@ fn local_voice() -> Voice {
 fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
     let config = VoicesConfig {
         api: SpeechApi::OpenAi { model: "kokoro".into(), format: SoundFormat::Wav },
-        server: patient(&fake.url),
+        server: hurried(&fake.url),
         voice: Some("af_heart".into()),
         language: "en".into(),
         samples: Arc::<FixedSamples>::default(),

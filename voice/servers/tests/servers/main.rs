@@ -22,14 +22,17 @@ const KEY: &str = "sk-hush-4711";
 /// What is said in these tests, and what no error and no log may show.
 const SECRET: &str = "The door code is nine four seven one.";
 
-/// Returns the configuration of a fake. Answers that never come are waited for only shortly.
+/// How long [`hurried`] waits. The error names it.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Returns the configuration of a fake, which answers in time also on a busy machine.
 fn config(url: &str) -> ServerConfig {
-    let short = Duration::from_millis(300);
+    let long = Duration::from_secs(300);
     ServerConfig {
         url: url.to_owned(),
         key: Some(ApiKey::new(KEY)),
         section: "speech_server".to_owned(),
-        timeouts: Timeouts { first: short, idle: short, about: Duration::from_secs(10), ..Timeouts::default() },
+        timeouts: Timeouts { connect: long, first: long, idle: long, about: long, ..Timeouts::default() },
     }
 }
 
@@ -37,6 +40,13 @@ fn config(url: &str) -> ServerConfig {
 fn patient(url: &str) -> ServerConfig {
     let mut config = config(url);
     config.timeouts.breaker = Limits { failures: 1_000, ..Limits::default() };
+    config
+}
+
+/// As [`patient`], for answers that never come: the fake was asked by then, and the test need not wait long.
+fn hurried(url: &str) -> ServerConfig {
+    let mut config = patient(url);
+    (config.timeouts.first, config.timeouts.idle) = (SHORT, SHORT);
     config
 }
 

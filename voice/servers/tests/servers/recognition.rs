@@ -4,7 +4,7 @@ use azera_voice_api::{Audio, Error, SampleRate, SpeechToText, Transcript};
 use azera_voice_servers::{RecognitionApi, RecognizerConfig, ServerConfig, ServerError, ServerRecognizer};
 
 use crate::fakes::{Fake, State, Trouble, openai, whisper_cpp};
-use crate::{config, error_text, patient, utterance};
+use crate::{config, error_text, hurried, patient, utterance};
 
 fn recognizer(fake: &Fake, api: RecognitionApi, server: ServerConfig) -> Result<ServerRecognizer, ServerError> {
     let model = (api == RecognitionApi::OpenAi).then(|| "whisper-1".to_owned());
@@ -125,10 +125,11 @@ fn an_error_with_status_200_is_an_error() {
 #[test]
 fn every_trouble_is_an_error_that_says_what_happened() {
     let fake = Fake::start(State::default(), openai::routes);
-    let recognizer = recognizer(&fake, RecognitionApi::OpenAi, patient(&fake.url)).unwrap();
+    let [patient, hurried] =
+        [patient, hurried].map(|config| recognizer(&fake, RecognitionApi::OpenAi, config(&fake.url)).unwrap());
     for (trouble, said) in [
-        (Trouble::Hang, "it said nothing for 300 ms"),
-        (Trouble::HangMidway, "it said nothing for 300 ms"),
+        (Trouble::Hang, "it said nothing for 2000 ms"),
+        (Trouble::HangMidway, "it said nothing for 2000 ms"),
         (Trouble::HalfBody, "it broke off"),
         (Trouble::Status(500), "it cannot answer now (status 500: cannot do this with [key]:"),
         (Trouble::Status(429), "it cannot answer now (status 429"),
@@ -140,9 +141,10 @@ fn every_trouble_is_an_error_that_says_what_happened() {
         (Trouble::Redirect, "it points to http://elsewhere.example/v1; if that is right, set speech_server.url"),
     ] {
         fake.fail([trouble.clone()]);
-        let text = error_text(hear(&recognizer, 1));
+        let engine = if trouble.is_silence() { &hurried } else { &patient };
+        let text = error_text(hear(engine, 1));
         assert!(text.contains(said), "{trouble:?}: {text}");
-        assert!(hear(&recognizer, 1).is_ok(), "after {trouble:?}");
+        assert!(hear(&patient, 1).is_ok(), "after {trouble:?}");
     }
 }
 

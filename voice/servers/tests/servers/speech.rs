@@ -7,7 +7,7 @@ use azera_voice_api::{Error, Style, TextToSpeech};
 use azera_voice_servers::{ServerConfig, ServerVoices, SoundFormat, SpeechApi, VoicesConfig};
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
-use crate::{FixedSamples, KEY, SECRET, config, error_text, patient, spoken};
+use crate::{FixedSamples, KEY, SECRET, config, error_text, hurried, patient, spoken};
 
 fn voices_config(server: ServerConfig, voice: Option<&str>) -> VoicesConfig {
     VoicesConfig {
@@ -91,11 +91,13 @@ fn a_server_without_a_list_needs_a_voice() {
 #[test]
 fn every_trouble_is_an_error_that_says_what_happened() {
     let fake = Fake::start(State::default(), openai::routes);
-    let voices = voices(&fake, patient(&fake.url));
-    fake.run(voices.check()).unwrap();
+    let [patient, hurried] = [patient, hurried].map(|config| voices(&fake, config(&fake.url)));
+    for engine in [&patient, &hurried] {
+        fake.run(engine.check()).unwrap();
+    }
     for (trouble, said) in [
-        (Trouble::Hang, "it said nothing for 300 ms"),
-        (Trouble::HangMidway, "it said nothing for 300 ms"),
+        (Trouble::Hang, "it said nothing for 2000 ms"),
+        (Trouble::HangMidway, "it said nothing for 2000 ms"),
         (Trouble::HalfBody, "it broke off"),
         (Trouble::Status(500), "status 500: its message is left out, as it repeats what was sent"),
         (Trouble::Status(429), "it cannot answer now (status 429"),
@@ -108,12 +110,13 @@ fn every_trouble_is_an_error_that_says_what_happened() {
         (Trouble::Redirect, "it points to http://elsewhere.example/v1; if that is right, set speech_server.url"),
     ] {
         fake.fail([trouble.clone()]);
-        let text = error_text(spoken(&voices, SECRET, &Style::of("af_heart")));
+        let engine = if trouble.is_silence() { &hurried } else { &patient };
+        let text = error_text(spoken(engine, SECRET, &Style::of("af_heart")));
         assert!(text.contains(said), "{trouble:?}: {text}");
-        assert!(spoken(&voices, SECRET, &Style::of("af_heart")).is_ok(), "after {trouble:?}");
+        assert!(spoken(&patient, SECRET, &Style::of("af_heart")).is_ok(), "after {trouble:?}");
     }
     fake.fail([Trouble::WrongRate]);
-    assert_eq!(spoken(&voices, SECRET, &Style::of("af_heart")).unwrap().0, 24_000, "one second of any rate");
+    assert_eq!(spoken(&patient, SECRET, &Style::of("af_heart")).unwrap().0, 24_000, "one second of any rate");
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn neither_key_nor_words_are_logged() {
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
     let fake = Fake::start(State::default(), openai::routes);
     tracing::subscriber::with_default(subscriber, || {
-        let voices = voices(&fake, patient(&fake.url));
+        let voices = voices(&fake, hurried(&fake.url));
         for trouble in [Trouble::Status(500), Trouble::HalfBody, Trouble::Hang] {
             fake.fail([trouble]);
             spoken(&voices, SECRET, &Style::of("af_heart")).unwrap_err();

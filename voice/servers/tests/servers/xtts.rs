@@ -6,7 +6,7 @@ use azera_voice_api::{Style, TextToSpeech};
 use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, VoicesConfig};
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, wav, xtts_api, xtts_streaming};
-use crate::{FixedSamples, SECRET, config, error_text, patient, spoken};
+use crate::{FixedSamples, SECRET, config, error_text, hurried, patient, spoken};
 
 fn voices(fake: &Fake, server: ServerConfig, language: &str) -> ServerVoices {
     let samples = FixedSamples::new("ann", wav(&[0.1; 240], 24_000));
@@ -128,11 +128,13 @@ fn a_language_that_the_server_does_not_speak_is_told() {
 fn every_trouble_is_an_error_that_says_what_happened() {
     for routes in [xtts_streaming::routes, xtts_api::routes] {
         let fake = Fake::start(State::default(), routes);
-        let voices = voices(&fake, patient(&fake.url), "en");
-        fake.run(voices.check()).unwrap();
-        let voice = ids(&voices).pop().unwrap().to_owned();
+        let [patient, hurried] = [patient, hurried].map(|config| voices(&fake, config(&fake.url), "en"));
+        for engine in [&patient, &hurried] {
+            fake.run(engine.check()).unwrap();
+        }
+        let voice = ids(&patient).pop().unwrap().to_owned();
         for (trouble, said) in [
-            (Trouble::Hang, "it said nothing for 300 ms"),
+            (Trouble::Hang, "it said nothing for 2000 ms"),
             (Trouble::HalfBody, "it broke off"),
             (Trouble::Status(500), "its message is left out, as it repeats what was sent"),
             (Trouble::Status(429), "it cannot answer now (status 429"),
@@ -141,9 +143,10 @@ fn every_trouble_is_an_error_that_says_what_happened() {
             (Trouble::Redirect, "it points to http://elsewhere.example/v1; if"),
         ] {
             fake.fail([trouble.clone()]);
-            let text = error_text(spoken(&voices, SECRET, &Style::of(voice.as_str())));
+            let engine = if trouble.is_silence() { &hurried } else { &patient };
+            let text = error_text(spoken(engine, SECRET, &Style::of(voice.as_str())));
             assert!(text.contains(said), "{trouble:?}: {text}");
-            assert!(spoken(&voices, SECRET, &Style::of(voice.as_str())).is_ok(), "after {trouble:?}");
+            assert!(spoken(&patient, SECRET, &Style::of(voice.as_str())).is_ok(), "after {trouble:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::commands::give;
 use crate::model::Model;
 use crate::personas::upload;
 use crate::voice::people::Voice;
-use crate::voice::{Room, until};
+use crate::voice::{Room, SILENCE, sounds};
 use crate::xtts::{ANA, Asked, CRAIG, Xtts};
 use crate::{as_described, fake};
 
@@ -52,7 +52,11 @@ fn each_persona_in_a_call_speaks_with_its_own_voice() {
         let spoken = room.spoken();
         room.say(&voice, 0, words, Network::default());
         let number = xtts.voice_of(answer);
-        until("the answer to be heard", || (room.spoken() > spoken + 25).then_some(()));
+        // Its words are 22 packets or more, and "hmm" is four. Silence does not count.
+        fake.wait("the answer to be heard", |world| {
+            let heard = || sounds(&world.voice.heard[spoken..]);
+            (heard().count() > 10 && heard().next_back()?.at.elapsed() > SILENCE).then_some(())
+        });
         number
     };
     assert_eq!(ask("When does the last train leave today?", "This is Rosa speaking"), ANA.1);

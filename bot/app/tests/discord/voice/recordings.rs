@@ -49,9 +49,9 @@ fn a_recording_survives_a_crash_comes_as_a_direct_message_and_goes_with_its_pers
     let from = room.spoken();
     assert!(room.command(0, "record", &[("choice", "on")]).contains("The recording of this call runs."));
     // Two voices at once would be hard to understand.
-    room.hear(&ears, from);
+    room.hear(&ears, from, "recording");
     room.say(&voice, 0, "The last ferry to the island leaves at six in the evening.", Network::default());
-    until("some seconds of it", || {
+    room.fake.wait("some seconds of it", |_| {
         let written = room.kept("part").first().and_then(|path| fs::metadata(path).ok()).map_or(0, |found| found.len());
         (written > SECONDS).then_some(())
     });
@@ -91,7 +91,7 @@ fn the_operator_forgets_recordings_of_a_person_and_a_backup_holds_none() {
     room.command(0, "record", &[("choice", "on")]);
     room.say(&voice, 0, "The last ferry to the island leaves at six in the evening.", Network::default());
     room.command(0, "leave", &[]);
-    until("the recording", || (room.kept("ogg").len() == 1).then_some(()));
+    room.fake.wait("the recording", |_| (room.kept("ogg").len() == 1).then_some(()));
     room.bot.stop(&room.fake);
     let run = |command: &mut Command| {
         let output = command.output().expect("the binary runs");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::homeserver::{Homeserver, SECRET, node, python};
 
 /// How long anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A message as shown in a room.
 #[derive(Debug, Clone)]
@@ -29,11 +29,13 @@ pub struct Shown {
     pub content: Value,
     /// The latest content.
     pub newest: Value,
-    /// Times of the edits, in seconds by the client's clock.
+    /// Times when the homeserver had the edits, in seconds by its clock.
     pub edits: Vec<f64>,
     pub encrypted: bool,
     /// Time when it was first seen, in seconds by the client's clock.
     pub at: f64,
+    /// Time when the homeserver had it, in seconds by its clock.
+    pub stored: f64,
 }
 
 pub struct Person {
@@ -184,7 +186,7 @@ impl Person {
                 let shown = &mut self.seen[*at];
                 shown.body = text(&content["m.new_content"]["body"]);
                 shown.newest = content["m.new_content"].clone();
-                shown.edits.push(line["at"].as_f64().unwrap_or(f64::NAN));
+                shown.edits.push(line["stored"].as_f64().unwrap_or(f64::NAN));
             }
             return;
         }
@@ -203,6 +205,7 @@ impl Person {
             edits: Vec::new(),
             encrypted: line["encrypted"] == true,
             at: line["at"].as_f64().unwrap_or(f64::NAN),
+            stored: line["stored"].as_f64().unwrap_or(f64::NAN),
         });
     }
 

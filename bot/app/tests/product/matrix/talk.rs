@@ -247,10 +247,10 @@ fn an_answer_is_edited_at_most_once_a_second() {
     scene.ann.say(&room, "tell me at length, q1");
     let answer = scene.ann.until_answered(&room, 1);
     let last = answer.edits.last().expect("it grew");
-    let seconds = last - answer.at;
-    assert!(seconds > 2.0, "{seconds} s");
+    // By the homeserver's clock: a busy client may see several at once.
+    let seconds = last - answer.stored;
     // The last edit does not wait.
-    assert!((2..=2 + seconds as usize).contains(&answer.edits.len()), "{} edits in {seconds} s", answer.edits.len());
+    assert!(answer.edits.len() <= 2 + seconds as usize, "{} edits in {seconds} s", answer.edits.len());
 }
 
 /// An answer too long for a message comes as a file, and only to that person.

@@ -48,6 +48,13 @@ pub enum Trouble {
     Redirect,
 }
 
+impl Trouble {
+    /// Returns true if only a timeout ends it.
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Hang | Self::HangMidway)
+    }
+}
+
 /// A fake server on a port of its own.
 pub struct Fake {
     pub url: String,
