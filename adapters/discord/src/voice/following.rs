@@ -114,7 +114,8 @@ impl VoiceCalls {
     /// Handles that the bot itself was moved, or has arrived or left.
     async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
         let known = self.calls().get(&guild).map(|ongoing| (ongoing.key(guild), ongoing.is_muted));
-        let has_left = state.channel_id.is_none() && self.asked_moves().entry(guild).or_default().left();
+        let shard = self.line().map(|line| line.shard_of(guild));
+        let has_left = state.channel_id.is_none() && shard.is_ok_and(|shard| self.asked_moves().left(guild, shard));
         match (state.channel_id, known) {
             (None, None) => {}
             (None, Some((key, _))) if has_left => {
