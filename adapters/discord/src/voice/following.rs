@@ -198,6 +198,8 @@ impl VoiceCalls {
             Some(state) if state.channel_id == Some(key.channel) => self.rejoin(key, why).await,
             // It was moved. The event about that is on its way, and the call follows.
             Some(_) => {}
+            // A new session describes the server anew, and what was before it is looked at then.
+            None if !self.is_caught_up(key.guild) => {}
             // It was thrown out. The event about that is on its way, or was lost.
             None => self.end_call(key),
         }

@@ -87,6 +87,13 @@ impl VoiceCalls {
         self.connection_of(guild) > 0 && !self.gaps().lost.contains(&line.shard_of(guild))
     }
 
+    /// Returns true if everything was handled that the gateway told before the newest connection of a server's shard.
+    pub(super) fn is_caught_up(&self, guild: GuildId) -> bool {
+        let Some(line) = self.line.get() else { return false };
+        let handled = self.asked_moves().handled(line.shard_of(guild));
+        self.is_told_connected(guild) && handled == self.connection_of(guild)
+    }
+
     /// Records that anybody may have missed something that was said in the rooms of some servers.
     fn nobody_heard(&self, is_meant: impl Fn(GuildId) -> bool) {
         let mut rooms: Vec<(GuildId, ChannelId)> =

@@ -177,10 +177,18 @@ impl VoiceCalls {
 
     /// Waits until the gateway is connected, and Discord described the server of a call.
     async fn gateway_is_back(&self, key: CallKey) {
-        while !self.is_told_connected(key.guild)
-            || !self.is_connected(key.guild).await
-            || self.known_people(key.guild, key.channel).is_none()
-        {
+        let mut lost = None;
+        loop {
+            let connection = self.connection_of(key.guild);
+            if !self.is_connected(key.guild).await {
+                lost = Some(connection);
+            // What is asked before the next connection is told would be asked again.
+            } else if lost != Some(connection)
+                && self.is_told_connected(key.guild)
+                && self.known_people(key.guild, key.channel).is_some()
+            {
+                return;
+            }
             tokio::time::sleep(LOOK).await;
         }
     }

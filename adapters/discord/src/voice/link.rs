@@ -53,8 +53,13 @@ impl AskedMoves {
 
     /// Takes in that the bot left. Returns true if it asked for that, and false if somebody threw it out.
     pub(super) fn left(&mut self, guild: GuildId, shard: u32) -> bool {
-        let connection = self.handled.get(&shard).copied().unwrap_or_default();
+        let connection = self.handled(shard);
         self.moves.get_mut(&(guild, connection)).is_some_and(Moves::left)
+    }
+
+    /// Returns how many connections of a shard began whose events are handled.
+    pub(super) fn handled(&self, shard: u32) -> u64 {
+        self.handled.get(&shard).copied().unwrap_or_default()
     }
 
     /// Takes in that events of the next connection of a shard follow. What was asked over an earlier one may be lost.
