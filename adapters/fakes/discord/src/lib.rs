@@ -32,7 +32,7 @@ pub use voice::{Mode, Network, Voice, VoicePacket};
 pub use world::{APPLICATION, BOT, Channel, Guild, Kind, Member, RecordedRequest, World};
 
 /// Limit for waiting before a test fails.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How often to look without a change.
 const LOOK: Duration = Duration::from_millis(20);
