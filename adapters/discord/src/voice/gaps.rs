@@ -71,6 +71,12 @@ impl VoiceCalls {
             VoiceEvent::Missed => {
                 self.gaps().lost.clear();
                 self.nobody_heard(|_| true);
+                // That a shard is connected again may be among what was missed.
+                self.returns.send_modify(|returns| {
+                    if let Some(line) = self.line.get() {
+                        line.shards().for_each(|shard| *returns.entry(shard).or_default() += 1);
+                    }
+                });
             }
             VoiceEvent::State(_) | VoiceEvent::Server(_) | VoiceEvent::Look | VoiceEvent::Gone(_) => {}
         }

@@ -237,6 +237,10 @@ impl VoiceCalls {
                     VoiceEvent::Away(_) => self.keep_gap().await,
                     VoiceEvent::Missed => {
                         self.events_are_missing().await;
+                        if let Ok(line) = self.line() {
+                            line.shards()
+                                .for_each(|shard| self.asked_moves().is_back(shard, |guild| self.is_on(shard, guild)));
+                        }
                         self.look().await;
                     }
                     VoiceEvent::Back { shard, is_new } => {

@@ -25,7 +25,7 @@ struct Cut {
 /// Returns how often the bot is interrupted. `make test` does it once.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn count() -> usize {
-    std::env::var("AZERA_INTERRUPTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    std::env::var("AZERA_INTERRUPTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
 }
 
 /// Returns how many of the first words of the answer somebody said.
