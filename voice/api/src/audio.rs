@@ -37,10 +37,21 @@ impl std::fmt::Debug for Audio {
     }
 }
 
+/// The level up to which a sample is silence: 40 dB below full scale.
+const SILENCE: f32 = 0.01;
+
 impl Audio {
     /// Returns how long the sound lasts.
     pub fn duration(&self) -> Duration {
         self.rate.duration(self.samples.len())
+    }
+
+    /// Returns from when and until when the sound is no silence; `None` if all of it is.
+    pub fn loud(&self) -> Option<(Duration, Duration)> {
+        let is_loud = |sample: &f32| sample.abs() > SILENCE;
+        let first = self.samples.iter().position(is_loud)?;
+        let last = self.samples.iter().rposition(is_loud)?;
+        Some((self.rate.duration(first), self.rate.duration(last + 1)))
     }
 }
 
@@ -54,5 +65,15 @@ mod tests {
         assert_eq!(audio.duration(), Duration::from_millis(1_500));
         assert_eq!(RECOGNITION_RATE.samples(audio.duration()), 24_000);
         assert_eq!(SampleRate(0).duration(10), Duration::ZERO);
+    }
+
+    #[test]
+    fn silence_around_a_sound_is_known() {
+        let mut samples = vec![0.005; 16_000];
+        assert_eq!(Audio { rate: RECOGNITION_RATE, samples: samples.clone() }.loud(), None);
+        samples[4_000] = -0.5;
+        samples[7_999] = 0.5;
+        let loud = Audio { rate: RECOGNITION_RATE, samples }.loud();
+        assert_eq!(loud, Some((Duration::from_millis(250), Duration::from_millis(500))));
     }
 }

@@ -341,7 +341,7 @@ impl Mouth {
     pub(crate) fn made(&mut self, number: u64, audio: &Audio) -> Option<bool> {
         self.making.as_ref().filter(|making| making.number == number)?;
         let speech = self.speeches.front_mut()?;
-        speech.script.sound(audio.duration());
+        speech.script.sound(audio.duration(), audio.loud());
         Some(!std::mem::replace(&mut speech.has_sound, true))
     }
 

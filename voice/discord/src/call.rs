@@ -236,15 +236,17 @@ impl Call {
 /// converts Discord's user ids.
 ///
 /// # Errors
-/// [`Error::UnknownVoice`] if the speaker does not have the voice of the style.
+/// [`Error::UnknownVoice`] if the speaker does not have the voice of the style, and [`Error::Engine`] if no thread for calls
+/// can be started.
 pub fn join(
     engines: Engines,
     settings: Settings,
     person_of: fn(u64) -> Option<PersonId>,
 ) -> Result<(Call, mpsc::UnboundedReceiver<Report>), Error> {
     engines.check()?;
+    let driver = session::start_driver()?;
     let (requests, taken) = mpsc::unbounded_channel();
     let (reports, reported) = mpsc::unbounded_channel();
-    tokio::spawn(session::run(engines, settings, person_of, taken, reports));
+    tokio::spawn(session::run(driver, engines, settings, person_of, taken, reports));
     Ok((Call { requests }, reported))
 }

@@ -3,7 +3,7 @@
 //! - [`join`] opens a connection and returns a [`Call`], which takes requests, and the [`Report`]s of the room.
 //! - `capture` binds each stream to the person who speaks in it when the packet arrives.
 //! - `ear` decodes a stream and tells speech from other sounds. It decodes nobody who did not consent.
-//! - `player` plays sound, and `session` connects them.
+//! - `player` plays sound, `driver` is songbird's part, and `session` connects them.
 //! - `recorder` writes the call into a file if everybody there agreed, and `mixer` puts its sound together.
 //!
 //! Sound is decoded from the packets, and not by songbird: under end-to-end encryption (DAVE) songbird 0.6.1 decodes
@@ -14,6 +14,7 @@ use symphonia as _;
 
 mod call;
 mod capture;
+mod driver;
 mod ear;
 mod garble;
 mod mixer;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::Cursor;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,10 +9,11 @@ use azera_voice_api::Audio;
 use azera_voice_call::Player;
 use songbird::input::{Input, RawAdapter};
 use songbird::tracks::{Track, TrackHandle};
-use songbird::{Driver, Event, EventContext, EventHandler, TrackEvent};
+use songbird::{Event, EventContext, EventHandler, TrackEvent};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::driver::CallDriver;
 use crate::mixer::OwnEvent;
 use crate::recorder::OwnTap;
 use crate::session::Inbox;
@@ -23,7 +23,7 @@ const STOPPING: Duration = Duration::from_millis(200);
 
 /// Plays sound in a call.
 pub(crate) struct CallPlayer {
-    driver: Arc<Mutex<Driver>>,
+    driver: CallDriver,
     queue: VecDeque<Audio>,
     playing: Option<Playing>,
     /// How long the pieces lasted that were played to their end.
@@ -68,7 +68,7 @@ impl Stopwatch {
 }
 
 impl CallPlayer {
-    pub(crate) fn new(driver: Arc<Mutex<Driver>>, inbox: mpsc::UnboundedSender<Inbox>, tap: OwnTap) -> Self {
+    pub(crate) fn new(driver: CallDriver, inbox: mpsc::UnboundedSender<Inbox>, tap: OwnTap) -> Self {
         Self {
             driver,
             queue: VecDeque::new(),
@@ -93,7 +93,7 @@ impl CallPlayer {
             let over = Over { number: self.number, inbox: self.inbox.clone() };
             track.events.add_event(songbird::events::EventData::new(Event::Track(event), over), Duration::ZERO);
         }
-        let track = self.driver.lock().unwrap_or_else(PoisonError::into_inner).play(track);
+        let track = self.driver.drive(|driver| driver.play(track));
         self.tap.tell(|| OwnEvent::Play(audio));
         let watch = Stopwatch::start(Instant::now());
         self.playing = Some(Playing { track, number: self.number, lasts, watch });

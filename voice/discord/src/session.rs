@@ -1,10 +1,10 @@
 //! A call: packets of a voice server in, sound out. The conversation itself is in [`azera_voice_call`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use azera_types::PersonId;
+use azera_voice_api::Error;
 use azera_voice_call::{Engines, OpenActivity, Request as TalkRequest, Talk};
 use azera_voice_room::{Event, Settings, StreamId};
 use songbird::driver::{Bitrate, DecodeMode, MixMode};
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::call::{Counts, Lost, RecordRequest, Report, Request};
 use crate::capture::{Capture, Captured, Connection, Disconnected};
+use crate::driver::CallDriver;
 use crate::ear::Ear;
 use crate::player::CallPlayer;
 use crate::recorder::{OwnTap, RecordingEnd, Tape};
@@ -41,7 +42,7 @@ pub(crate) enum Inbox {
 struct Session {
     talk: Talk<CallPlayer>,
     activity: OpenActivity,
-    driver: Arc<Mutex<Driver>>,
+    driver: CallDriver,
     capture: Capture,
     ears: HashMap<StreamId, (PersonId, Ear)>,
     /// Packets decoded in streams that are gone.
@@ -65,8 +66,19 @@ struct Session {
     ending: JoinSet<()>,
 }
 
+/// Starts the driver of a call.
+///
+/// # Errors
+/// See [`CallDriver::start`].
+pub(crate) fn start_driver() -> Result<CallDriver, Error> {
+    let driver = CallDriver::start(Config::default().decode_mode(DecodeMode::Decrypt).mix_mode(MixMode::Mono))?;
+    driver.drive(|driver| driver.set_bitrate(Bitrate::Bits(BITRATE)));
+    Ok(driver)
+}
+
 /// Runs a call until it is closed.
 pub(crate) async fn run(
+    driver: CallDriver,
     engines: Engines,
     settings: Settings,
     person_of: fn(u64) -> Option<PersonId>,
@@ -75,10 +87,7 @@ pub(crate) async fn run(
 ) {
     let (inbox, mut told) = mpsc::unbounded_channel();
     let (capture, mut packets) = Capture::new(inbox.clone());
-    let mut driver = Driver::new(Config::default().decode_mode(DecodeMode::Decrypt).mix_mode(MixMode::Mono));
-    driver.set_bitrate(Bitrate::Bits(BITRATE));
-    capture.listen(&mut driver);
-    let driver = Arc::new(Mutex::new(driver));
+    driver.drive(|driver| capture.listen(driver));
     let (said, mut talk_reports) = mpsc::unbounded_channel();
     let activity = engines.activity.clone();
     let own = OwnTap::default();
@@ -121,7 +130,7 @@ pub(crate) async fn run(
     while let Ok(report) = talk_reports.try_recv() {
         session.report(Report::Room(report));
     }
-    session.drive(Driver::leave);
+    session.driver.drive(Driver::leave);
     let is_recording = session.tape.is_some();
     session.end_recording();
     while session.ending.join_next().await.is_some() {}
@@ -133,10 +142,6 @@ pub(crate) async fn run(
 }
 
 impl Session {
-    fn drive<T>(&self, act: impl FnOnce(&mut Driver) -> T) -> T {
-        act(&mut self.driver.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// Returns when to look again, if nothing happens before.
     fn deadline(&self) -> Instant {
         /// The longest sleep.
@@ -169,7 +174,7 @@ impl Session {
                 self.connection = info.as_ref().map(Connection::of);
                 if let Some(info) = info {
                     // The result comes as an event.
-                    self.drive(|driver| drop(driver.connect(info)));
+                    self.driver.drive(|driver| drop(driver.connect(info)));
                 }
             }
             Request::HearsAgain => self.unheard_since = None,

@@ -30,7 +30,17 @@ impl std::fmt::Debug for Heard {
 struct Line {
     written: String,
     sound: Duration,
+    /// When its first word begins and its last one ends. A voice leaves silence around them.
+    words: Option<(Duration, Duration)>,
     is_made: bool,
+}
+
+impl Line {
+    /// Returns when its first word begins and its last one ends.
+    fn span(&self) -> (Duration, Duration) {
+        let (from, until) = self.words.unwrap_or((Duration::ZERO, self.sound));
+        if self.is_made { (from, until) } else { (from, self.sound.max(from + LETTER * letters(&self.written))) }
+    }
 }
 
 /// A reply that is spoken: its sentences, and how long each sounds.
@@ -66,12 +76,16 @@ impl Script {
         if let Some(line) = self.lines.last_mut() {
             line.is_made = true;
         }
-        self.lines.push(Line { written: written.into(), sound: Duration::ZERO, is_made: false });
+        self.lines.push(Line { written: written.into(), sound: Duration::ZERO, words: None, is_made: false });
     }
 
-    /// Adds sound to the last sentence.
-    pub fn sound(&mut self, duration: Duration) {
+    /// Adds sound to the last sentence, which is silent before and after a part of it; `None` if all of it is.
+    pub fn sound(&mut self, duration: Duration, loud: Option<(Duration, Duration)>) {
         if let Some(line) = self.lines.last_mut() {
+            if let Some((from, until)) = loud {
+                let begin = line.words.map_or(line.sound + from, |(begin, _)| begin);
+                line.words = Some((begin, line.sound + until));
+            }
             line.sound += duration;
         }
     }
@@ -94,12 +108,13 @@ impl Script {
         let mut left = position.saturating_sub(self.lead);
         let mut text = self.before.clone();
         for (number, line) in self.lines.iter().enumerate() {
-            let lasts = if line.is_made { line.sound } else { line.sound.max(LETTER * letters(&line.written)) };
-            if left < lasts {
-                text.push_str(&words_until(&line.written, left.as_secs_f64() / lasts.as_secs_f64()));
+            let (from, until) = line.span();
+            if left < until {
+                let share = left.saturating_sub(from).as_secs_f64() / until.saturating_sub(from).as_secs_f64();
+                text.push_str(&words_until(&line.written, share));
                 return self.reached(&text, number, false);
             }
-            left -= lasts;
+            left = left.saturating_sub(line.sound);
             text.push_str(&line.written);
         }
         self.reached(&text, self.lines.len(), true)
@@ -120,14 +135,14 @@ impl Script {
 
 /// Returns the words that end before this share of the text's sound.
 fn words_until(text: &str, share: f64) -> String {
-    let most = share * f64::from(letters(text));
+    let most = share * f64::from(letters(text.trim_end()));
     let mut heard = String::new();
     let mut so_far = 0;
     for word in text.split_inclusive(char::is_whitespace) {
-        so_far += letters(word);
-        if f64::from(so_far) > most {
+        if f64::from(so_far + letters(word.trim_end())) > most {
             break;
         }
+        so_far += letters(word);
         heard.push_str(word);
     }
     heard
@@ -151,10 +166,10 @@ mod tests {
     fn a_reply_is_cut_at_the_word() {
         let mut script = Script::new(ms(150));
         script.add("The ferry leaves. ");
-        script.sound(ms(600));
-        script.sound(ms(400));
+        script.sound(ms(600), Some((ms(0), ms(600))));
+        script.sound(ms(400), Some((ms(0), ms(400))));
         script.add("It rains at the pier.");
-        script.sound(ms(2_000));
+        script.sound(ms(2_000), Some((ms(0), ms(2_000))));
         script.is_made();
         let heard = |position| script.heard(ms(position)).text;
         assert_eq!(heard(0), "");
@@ -174,7 +189,7 @@ mod tests {
     fn a_reply_that_goes_on_keeps_what_was_heard_before() {
         let mut script = Script::resumed(ms(150), "The ferry leaves. ".into(), "The ferry leaves. It rains".into());
         script.add("It rains at the pier.");
-        script.sound(ms(2_000));
+        script.sound(ms(2_000), Some((ms(0), ms(2_000))));
         script.is_made();
         script.delay(ms(500));
         assert_eq!(script.heard(ms(650)).text, "The ferry leaves. It rains");
@@ -183,10 +198,30 @@ mod tests {
     }
 
     #[test]
+    fn silence_around_the_words_of_a_sentence_is_no_time_for_words() {
+        let mut script = Script::new(Duration::ZERO);
+        script.add("Nine tall trees. ");
+        script.sound(ms(700), Some((ms(200), ms(700))));
+        script.sound(ms(300), None);
+        script.sound(ms(1_000), Some((ms(0), ms(600))));
+        script.add("Some rain. ");
+        script.sound(ms(1_000), Some((ms(100), ms(800))));
+        script.is_made();
+        let heard = |position| script.heard(ms(position)).text;
+        assert_eq!(heard(200), "");
+        // Fifteen letters with their spaces in 1.4 s.
+        assert_eq!(heard(200 + 380), "Nine");
+        assert_eq!(heard(200 + 850), "Nine tall");
+        assert_eq!((heard(1_600), script.heard(ms(1_600)).sentences), ("Nine tall trees.".to_owned(), 1));
+        assert_eq!(heard(2_000), "Nine tall trees.");
+        assert!(script.heard(ms(2_800)).is_whole, "the rest is silence");
+    }
+
+    #[test]
     fn a_sentence_whose_sound_is_not_whole_is_estimated() {
         let mut script = Script::new(Duration::ZERO);
         script.add("One two three four.");
-        script.sound(ms(300));
+        script.sound(ms(300), Some((ms(0), ms(300))));
         assert_eq!(script.heard(ms(300)).text, "One");
         assert!(!script.heard(ms(300)).is_whole);
         assert_eq!(script.heard_in_all().text, "One");

@@ -114,7 +114,8 @@ impl VoiceCalls {
     /// Handles that the bot itself was moved, or has arrived or left.
     async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
         let known = self.calls().get(&guild).map(|ongoing| (ongoing.key(guild), ongoing.is_muted));
-        let has_left = state.channel_id.is_none() && self.asked_moves().entry(guild).or_default().left();
+        let shard = self.line().map(|line| line.shard_of(guild));
+        let has_left = state.channel_id.is_none() && shard.is_ok_and(|shard| self.asked_moves().left(guild, shard));
         match (state.channel_id, known) {
             (None, None) => {}
             (None, Some((key, _))) if has_left => {
@@ -197,6 +198,8 @@ impl VoiceCalls {
             Some(state) if state.channel_id == Some(key.channel) => self.rejoin(key, why).await,
             // It was moved. The event about that is on its way, and the call follows.
             Some(_) => {}
+            // A new session describes the server anew, and what was before it is looked at then.
+            None if !self.is_caught_up(key.guild) => {}
             // It was thrown out. The event about that is on its way, or was lost.
             None => self.end_call(key),
         }

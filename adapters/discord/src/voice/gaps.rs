@@ -5,7 +5,7 @@
 //! been away for a part of it. The loss itself may be noticed late or never, so this does not depend on when it was noticed,
 //! and it also holds for calls that ended lately.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,12 +39,18 @@ pub(super) struct Gaps {
     ended: Vec<(Instant, (GuildId, ChannelId))>,
 }
 
+/// Returns how often a shard was connected to the gateway.
+pub(super) fn connection_in(returns: &HashMap<u32, u64>, shard: u32) -> u64 {
+    returns.get(&shard).copied().unwrap_or_default()
+}
+
 impl VoiceCalls {
     fn gaps(&self) -> MutexGuard<'_, Gaps> {
         self.gaps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_on(&self, shard: u32, guild: GuildId) -> bool {
+    /// Returns true if a shard tells what happens in a server.
+    pub(super) fn is_on(&self, shard: u32, guild: GuildId) -> bool {
         self.line.get().is_some_and(|line| line.shard_of(guild) == shard)
     }
 
@@ -59,14 +65,39 @@ impl VoiceCalls {
                 if *is_new {
                     self.nobody_heard(|guild| self.is_on(*shard, guild));
                 }
+                self.returns.send_modify(|returns| *returns.entry(*shard).or_default() += 1);
             }
             VoiceEvent::Away(gone) => self.nobody_heard(|guild| guild == *gone),
             VoiceEvent::Missed => {
                 self.gaps().lost.clear();
                 self.nobody_heard(|_| true);
+                // That a shard is connected again may be among what was missed.
+                self.returns.send_modify(|returns| {
+                    if let Some(line) = self.line.get() {
+                        line.shards().for_each(|shard| *returns.entry(shard).or_default() += 1);
+                    }
+                });
             }
             VoiceEvent::State(_) | VoiceEvent::Server(_) | VoiceEvent::Look | VoiceEvent::Gone(_) => {}
         }
+    }
+
+    /// Returns how often the shard of a server was connected to the gateway, as far as that was told.
+    pub(super) fn connection_of(&self, guild: GuildId) -> u64 {
+        self.line.get().map_or(0, |line| connection_in(&self.returns.borrow(), line.shard_of(guild)))
+    }
+
+    /// Returns true if the shard of a server is not told to have lost the gateway, and was told to be connected.
+    pub(super) fn is_told_connected(&self, guild: GuildId) -> bool {
+        let Some(line) = self.line.get() else { return false };
+        self.connection_of(guild) > 0 && !self.gaps().lost.contains(&line.shard_of(guild))
+    }
+
+    /// Returns true if everything was handled that the gateway told before the newest connection of a server's shard.
+    pub(super) fn is_caught_up(&self, guild: GuildId) -> bool {
+        let Some(line) = self.line.get() else { return false };
+        let handled = self.asked_moves().handled(line.shard_of(guild));
+        self.is_told_connected(guild) && handled == self.connection_of(guild)
     }
 
     /// Records that anybody may have missed something that was said in the rooms of some servers.

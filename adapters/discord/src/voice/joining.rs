@@ -14,6 +14,7 @@ use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
+use super::gaps::connection_in;
 use super::link::{AskedMoves, Link};
 use super::personas::{Speakers, manner};
 use super::{CallKey, Ongoing, VoiceCalls, VoiceEvent};
@@ -73,6 +74,12 @@ pub(super) enum Entry {
 /// Waits until Discord let the bot in.
 async fn reached(arrived: &mut watch::Receiver<bool>) -> Arrival {
     if arrived.wait_for(|is_there| *is_there).await.is_ok() { Arrival::There } else { Arrival::Ended }
+}
+
+/// Waits until a shard is connected to the gateway by another connection.
+async fn is_back(returns: &mut watch::Receiver<HashMap<u32, u64>>, shard: u32, connection: u64) {
+    // The sender lives as long as the calls.
+    returns.wait_for(|returns| connection_in(returns, shard) != connection).await.ok();
 }
 
 impl VoiceCalls {
@@ -141,14 +148,15 @@ impl VoiceCalls {
     async fn arrive(&self, key: CallKey, mut entry: Entry) -> Arrival {
         let mut returns = self.returns.subscribe();
         let link = self.with_call(key, |ongoing| (ongoing.link.number, ongoing.link.arrived.subscribe()));
-        let Some((link, mut arrived)) = link else { return Arrival::Ended };
+        let (Some((link, mut arrived)), Ok(line)) = (link, self.line()) else { return Arrival::Ended };
+        let shard = line.shard_of(key.guild);
         loop {
             tokio::select! {
                 biased;
                 arrival = reached(&mut arrived) => return arrival,
                 () = self.gateway_is_back(key) => {}
             }
-            returns.mark_unchanged();
+            let connection = connection_in(&returns.borrow(), shard);
             if !self.ask_for(key, link, entry).await {
                 return Arrival::Ended;
             }
@@ -157,7 +165,7 @@ impl VoiceCalls {
             tokio::select! {
                 biased;
                 arrival = reached(&mut arrived) => return arrival,
-                Ok(()) = returns.changed() => {}
+                () = is_back(&mut returns, shard, connection) => {}
                 () = tokio::time::sleep(patience) => {
                     if self.is_connected(key.guild).await {
                         return self.give_up(key, link).await;
@@ -169,7 +177,18 @@ impl VoiceCalls {
 
     /// Waits until the gateway is connected, and Discord described the server of a call.
     async fn gateway_is_back(&self, key: CallKey) {
-        while !self.is_connected(key.guild).await || self.known_people(key.guild, key.channel).is_none() {
+        let mut lost = None;
+        loop {
+            let connection = self.connection_of(key.guild);
+            if !self.is_connected(key.guild).await {
+                lost = Some(connection);
+            // What is asked before the next connection is told would be asked again.
+            } else if lost != Some(connection)
+                && self.is_told_connected(key.guild)
+                && self.known_people(key.guild, key.channel).is_some()
+            {
+                return;
+            }
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -267,12 +286,12 @@ impl VoiceCalls {
             return Ok(());
         }
         let was_in = self.is_in_voice(guild);
-        self.asked_moves().entry(guild).or_default().ask(channel.is_some(), was_in);
+        self.asked_moves().ask(guild, self.connection_of(guild), channel.is_some(), was_in);
         runner.runner_tx.websocket_message(Frame::Text(request.to_string()));
         Ok(())
     }
 
-    pub(super) fn asked_moves(&self) -> MutexGuard<'_, HashMap<GuildId, AskedMoves>> {
+    pub(super) fn asked_moves(&self) -> MutexGuard<'_, AskedMoves> {
         self.asked_moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,5 +1,7 @@
 //! The connection of a call to Discord's voice server.
 
+use std::collections::HashMap;
+
 use azera_types::Timestamp;
 use azera_voice_discord::Server;
 use serenity::all::{GuildId, UserId};
@@ -10,28 +12,61 @@ use super::Ongoing;
 /// How long a renewed connection must hold until it counts as repaired.
 const HELD_S: i64 = 5 * 60;
 
-/// What Discord was asked for in a server.
+/// What Discord was asked for in a server, over one connection of the gateway.
 #[derive(Debug, Default)]
-pub(super) struct AskedMoves {
+struct Moves {
     /// True if the bot asked last to be let into a channel.
     is_in: bool,
     /// True while Discord did not tell yet that the bot left, as it was asked to.
     is_leaving: bool,
 }
 
-impl AskedMoves {
-    /// Takes in that the bot asks for something. `was_in` tells whether it is in a channel, as Discord told until now.
-    pub(super) fn ask(&mut self, wants_in: bool, was_in: bool) {
+impl Moves {
+    fn ask(&mut self, wants_in: bool, was_in: bool) {
         // Discord tells nothing to a bot that leaves and is nowhere.
         self.is_leaving |= !wants_in && (self.is_in || was_in);
         self.is_in = wants_in;
     }
 
-    /// Takes in that the bot left. Returns true if it asked for that, and false if somebody threw it out.
-    pub(super) fn left(&mut self) -> bool {
+    fn left(&mut self) -> bool {
         let was_asked = std::mem::take(&mut self.is_leaving);
         self.is_in &= was_asked;
         was_asked
+    }
+}
+
+/// What Discord was asked for. Connections of the gateway are counted for each shard. What is asked over a connection is
+/// answered by its events, also if these are handled after the next one began.
+#[derive(Debug, Default)]
+pub(super) struct AskedMoves {
+    moves: HashMap<(GuildId, u64), Moves>,
+    /// The connections whose events are handled.
+    handled: HashMap<u32, u64>,
+}
+
+impl AskedMoves {
+    /// Takes in that the bot asks for something, over a connection. `was_in` tells whether it is in a channel, as Discord
+    /// told until now.
+    pub(super) fn ask(&mut self, guild: GuildId, connection: u64, wants_in: bool, was_in: bool) {
+        self.moves.entry((guild, connection)).or_default().ask(wants_in, was_in);
+    }
+
+    /// Takes in that the bot left. Returns true if it asked for that, and false if somebody threw it out.
+    pub(super) fn left(&mut self, guild: GuildId, shard: u32) -> bool {
+        let connection = self.handled(shard);
+        self.moves.get_mut(&(guild, connection)).is_some_and(Moves::left)
+    }
+
+    /// Returns how many connections of a shard began whose events are handled.
+    pub(super) fn handled(&self, shard: u32) -> u64 {
+        self.handled.get(&shard).copied().unwrap_or_default()
+    }
+
+    /// Takes in that events of the next connection of a shard follow. What was asked over an earlier one may be lost.
+    pub(super) fn is_back(&mut self, shard: u32, is_on: impl Fn(GuildId) -> bool) {
+        let handled = self.handled.entry(shard).or_default();
+        *handled += 1;
+        self.moves.retain(|(guild, connection), _| !is_on(*guild) || *connection >= *handled);
     }
 }
 
@@ -125,7 +160,7 @@ mod tests {
 
     #[test]
     fn only_a_leave_that_was_asked_for_is_no_kick() {
-        let mut moves = AskedMoves::default();
+        let mut moves = Moves::default();
         moves.ask(true, false);
         assert!(!moves.left(), "somebody threw it out");
         moves.ask(true, false);
@@ -143,5 +178,25 @@ mod tests {
         assert!(moves.left());
         moves.ask(false, false);
         assert!(!moves.left(), "it was nowhere");
+    }
+
+    #[test]
+    fn a_leave_is_answered_by_the_events_of_its_own_connection() {
+        let (ours, other) = (GuildId::new(1), GuildId::new(2));
+        let is_ours = |guild: GuildId| guild == ours;
+        let mut asked = AskedMoves::default();
+        asked.is_back(0, is_ours);
+        asked.ask(ours, 1, false, true);
+        asked.ask(other, 1, false, true);
+        // The gateway was lost, and another connection asked for, before Discord's answer is handled.
+        asked.ask(ours, 2, true, true);
+        assert!(asked.left(ours, 0));
+        asked.ask(ours, 1, false, true);
+        asked.is_back(0, is_ours);
+        assert!(!asked.left(ours, 0), "that it should leave is lost with the first connection");
+        asked.ask(ours, 2, false, true);
+        asked.is_back(1, |guild| guild == other);
+        assert!(asked.left(ours, 0), "another shard says nothing about this server");
+        assert!(!asked.left(other, 1));
     }
 }

@@ -162,11 +162,11 @@ pub(crate) struct VoiceCalls {
     calls: Mutex<HashMap<GuildId, Ongoing>>,
     /// How many calls were opened.
     opened: AtomicU64,
-    asked_moves: Mutex<HashMap<GuildId, AskedMoves>>,
+    asked_moves: Mutex<AskedMoves>,
     waits: Mutex<CallWaits>,
     gaps: Mutex<Gaps>,
-    /// How often the gateway was connected again.
-    returns: watch::Sender<u64>,
+    /// How often each shard was connected to the gateway.
+    returns: watch::Sender<HashMap<u32, u64>>,
     /// The rooms of calls that end. They stay places until what was said there is recorded.
     ending: Ending,
     /// How many utterances wait to be recorded.
@@ -197,7 +197,7 @@ impl VoiceCalls {
             asked_moves: Mutex::default(),
             waits: Mutex::default(),
             gaps: Mutex::default(),
-            returns: watch::Sender::new(0),
+            returns: watch::Sender::new(HashMap::new()),
             ending: Ending::default(),
             unrecorded: AtomicUsize::new(0),
             followed: Mutex::default(),
@@ -237,13 +237,15 @@ impl VoiceCalls {
                     VoiceEvent::Away(_) => self.keep_gap().await,
                     VoiceEvent::Missed => {
                         self.events_are_missing().await;
+                        if let Ok(line) = self.line() {
+                            line.shards()
+                                .for_each(|shard| self.asked_moves().is_back(shard, |guild| self.is_on(shard, guild)));
+                        }
                         self.look().await;
                     }
                     VoiceEvent::Back { shard, is_new } => {
                         self.gap_is_over(shard, is_new).await;
-                        // What was asked before may be lost.
-                        self.asked_moves().clear();
-                        self.returns.send_modify(|returns| *returns += 1);
+                        self.asked_moves().is_back(shard, |guild| self.is_on(shard, guild));
                         self.look().await;
                     }
                     VoiceEvent::Gone(guild) => self.end(guild),

@@ -165,12 +165,22 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
         assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
         assert_eq!(room.captions(room.channel, 0, CallWish::Off), Ok(None));
         room.press_again(1, button);
-        let too_soon = room.captions(square, 0, CallWish::On).err();
-        assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
         assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
         let decoded = room.counts()[1];
         room.say(1, "Ann, I tell you something private.", Network::default());
         assert_eq!(room.counts()[1], decoded, "nothing of it is decoded");
+    });
+}
+
+#[test]
+fn captions_do_not_begin_twice_in_a_minute() {
+    in_own_process("captions::captions_do_not_begin_twice_in_a_minute", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        let square = room.text_channel("square");
+        room.turn_on(square);
+        assert_eq!(room.captions(room.channel, 0, CallWish::Off), Ok(None));
+        let too_soon = room.captions(square, 0, CallWish::On).err();
+        assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
     });
 }
 

@@ -8,7 +8,8 @@ use azera_fake_discord::{Mode, Network};
 use azera_types::{ChatId, Timestamp};
 
 use crate::engine::since;
-use crate::{ANSWER, LONG, Room, check, in_own_process};
+use crate::interruptions::LONG;
+use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
     /// Breaks the gateway, and waits until the bot gave up its session.
@@ -29,7 +30,7 @@ impl Room {
     fn nobody_heard_what_was_said_before(&self, happens: impl FnOnce()) {
         self.press(0, "Hear me");
         self.say(0, "Azera, when does the last ferry leave today?", Network::default());
-        self.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+        self.speaks(0, 100);
         happens();
         let (question, _) = self.engine.kept().said[0].clone();
         self.until("both to be known anew", || {
@@ -88,7 +89,7 @@ fn a_session_that_is_resumed_tells_who_missed_something() {
             world.leave_voice(robert);
             world.join_voice(room.channel, robert);
         });
-        room.fake.wait("the session to be resumed", |world| (world.resumed == 1).then_some(()));
+        room.fake.wait("the session to be resumed", |world| (world.resumed >= 1).then_some(()));
         room.until("Robert to have missed something", || since(1).filter(|since| *since > said.at));
         assert!(heard_it(0), "Ann was there all the time");
         // He leaves as the last, but others may have gone on without him before Discord told so.
@@ -99,7 +100,7 @@ fn a_session_that_is_resumed_tells_who_missed_something() {
             world.leave_voice(robert);
             world.join_voice(room.channel, robert);
         });
-        room.fake.wait("the session to be resumed", |world| (world.resumed == 2).then_some(()));
+        room.fake.wait("the session to be resumed", |world| (world.resumed >= 2).then_some(()));
         room.until("Robert to have missed something again", || since(1).filter(|since| Some(*since) > before));
     });
 }
@@ -119,7 +120,7 @@ fn who_was_away_is_known_also_if_the_call_ended_before_it_was_told() {
             world.kick_bot();
             world.leave_voice(room.people[1]);
         });
-        room.fake.wait("the session to be resumed", |world| (world.resumed == 1).then_some(()));
+        room.fake.wait("the session to be resumed", |world| (world.resumed >= 1).then_some(()));
         room.until("Robert to have missed something", || (!heard_it(1)).then_some(()));
         assert!(heard_it(0), "Ann was there all the time");
         // A new session does not tell whether she was.
@@ -161,7 +162,7 @@ fn nobody_counts_as_having_heard_what_is_said_while_the_gateway_is_lost() {
             world.join_voice(room.channel, room.people[1]);
             world.restore_gateway();
         });
-        room.fake.wait("another session", |world| (world.identified == 2).then_some(()));
+        room.fake.wait("another session", |world| (world.identified >= 2).then_some(()));
         let place = |person: usize| {
             room.runtime.block_on(room.discord.place(&first.chat, &room.person(person))).expect("an answer")
         };
@@ -197,7 +198,7 @@ fn an_outage_of_both_connections_does_not_end_the_call() {
             world.restore_gateway();
         });
         room.fake.wait("a new connection", |world| {
-            (world.voice.connected == 2 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.connected >= 2 && world.is_voice_ready(room.channel)).then_some(())
         });
         // Robert came meanwhile, and is asked.
         room.press(1, "Hear me");
@@ -246,7 +247,7 @@ fn it_comes_back_when_the_lost_gateway_took_it_out_of_the_channel() {
         room.press(0, "Hear me");
         room.fake.world(|world| world.lose_bot());
         room.fake.wait("a new connection", |world| {
-            (world.voice.connected == 2 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.connected >= 2 && world.is_voice_ready(room.channel)).then_some(())
         });
         room.say(0, "When does the last ferry leave today?", Network::default());
         check(&ANSWER.concat(), &room.hear(0));

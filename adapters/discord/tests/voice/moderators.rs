@@ -55,7 +55,7 @@ fn it_does_not_come_back_to_a_channel_that_it_was_thrown_out_of() {
         room.wait_for_reasons(LONG);
         room.fake.world(|world| world.kick_bot());
         room.is_over();
-        room.fake.wait("its connection to end", |world| (world.voice.closed == 1).then_some(()));
+        room.fake.wait("its connection to end", |world| (world.voice.closed >= 1).then_some(()));
         assert_eq!(room.join(), Ok("parlour".to_owned()));
         room.fake.wait("the call", |world| world.is_voice_ready(room.channel).then_some(()));
         // Now the connection ends before Discord says why.
@@ -81,7 +81,7 @@ fn it_goes_where_it_is_moved() {
             cellar
         });
         room.fake.wait("the call there", |world| world.is_voice_ready(cellar).then_some(()));
-        room.fake.wait("the old connection to end", |world| (world.voice.closed == 1).then_some(()));
+        room.fake.wait("the old connection to end", |world| (world.voice.closed >= 1).then_some(()));
         // Back again; now the connection ends before Discord says why.
         room.cut();
         room.fake.world(|world| {
@@ -103,7 +103,7 @@ fn a_connection_that_is_cut_without_a_reason_is_renewed() {
         room.wait_for_reasons(Duration::ZERO);
         room.cut();
         room.fake.wait("a new connection", |world| {
-            (world.voice.connected == 2 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.connected >= 2 && world.is_voice_ready(room.channel)).then_some(())
         });
     });
 }
@@ -119,7 +119,7 @@ fn a_renewal_survives_that_discord_cuts_the_old_connection() {
         room.fake.world(|world| world.voice.is_garbled = true);
         room.say(0, "Can you hear me?", Network::default());
         room.fake.wait("a new connection", |world| {
-            (world.voice.connected == 2 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.connected >= 2 && world.is_voice_ready(room.channel)).then_some(())
         });
         room.fake.world(|world| world.voice.is_garbled = false);
         room.say(0, "When does the last ferry leave today?", Network::default());
@@ -142,7 +142,7 @@ fn a_slow_notice_delays_no_renewal_and_hides_no_kick() {
         });
         room.lose_voice();
         room.fake.wait("a new connection", |world| {
-            (world.voice.connected == 2 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.connected >= 2 && world.is_voice_ready(room.channel)).then_some(())
         });
         room.fake.world(|world| world.kick_bot());
         room.is_over();
@@ -160,7 +160,7 @@ fn what_an_old_call_reports_does_nothing_to_the_next_one() {
         let chat = ChatId::new(format!("discord:voice:{}", room.channel)).expect("an id");
         let answer = room.engine.answer_to(&MessageId::new("m").expect("an id"), &chat);
         room.runtime.block_on(room.discord.deliver(&answer)).expect("a call");
-        room.fake.wait("it to speak", |world| (world.voice.heard.len() > 25).then_some(()));
+        room.speaks(0, 25);
         assert_eq!(room.runtime.block_on(room.channels().stop(&room.chat(), &room.person(0))), Ok(()));
         room.until("the record to be asked", || (room.engine.kept().waiting == 1).then_some(()));
         room.lose_voice();
@@ -183,7 +183,7 @@ fn a_connection_that_breaks_is_resumed() {
         room.press(0, "Hear me");
         room.fake.world(|world| world.break_voice());
         room.fake.wait("the bot to resume", |world| {
-            (world.voice.resumed == 1 && world.is_voice_ready(room.channel)).then_some(())
+            (world.voice.resumed >= 1 && world.is_voice_ready(room.channel)).then_some(())
         });
         room.say(0, "When does the last ferry leave today?", Network::default());
         check(&ANSWER.concat(), &room.hear(0));

@@ -38,8 +38,8 @@ const SENTENCES: [[&str; 5]; 4] = [
     ],
 ];
 
-/// How long to wait for what was said last.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for utterances that may not come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Room {
     /// Lets people say something at the same time, and waits until all of them did.
@@ -58,13 +58,13 @@ fn seconds() -> u64 {
     std::env::var("AZERA_SOAK_VOICE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
-fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let plain: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric() || *c == ' ').collect();
     plain.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Returns the fewest words to change, to leave out and to put in.
-fn errors(expected: &[String], found: &[String]) -> usize {
+pub fn errors(expected: &[String], found: &[String]) -> usize {
     let mut row: Vec<usize> = (0..=found.len()).collect();
     for (at, word) in expected.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], at + 1);
@@ -133,11 +133,11 @@ fn nobody_is_given_the_words_of_another() {
             room.pause();
             round += 1;
         }
+        let understood = |least: usize| (room.engine.kept().said.len() >= least).then_some(());
+        room.until("most of it to be understood", || understood(round * 3));
+        // Two sentences without a pause between them may be one utterance.
         let waited = Instant::now();
-        room.until("everybody to be understood", || {
-            let said = room.engine.kept().said.len();
-            (said >= round * names.len() || waited.elapsed() > PATIENCE / 2).then_some(())
-        });
+        room.until("the rest", || understood(round * 4).or((waited.elapsed() > PATIENCE).then_some(())));
         let kept = room.engine.kept();
         let whose = |text: &str| {
             let found = words(text);
@@ -150,7 +150,6 @@ fn nobody_is_given_the_words_of_another() {
         };
         let wrong: Vec<&str> = kept.said.iter().filter(given).map(|(inbound, _)| inbound.text.as_str()).collect();
         println!("{} utterances of {} sentences, {} given to another person", kept.said.len(), round * 4, wrong.len());
-        assert!(kept.said.len() >= round * 3, "{} of {}", kept.said.len(), round * 4);
         assert!(wrong.is_empty(), "{wrong:?}");
     });
 }

@@ -3,7 +3,8 @@
 use azera_adapter::VoiceError;
 use azera_fake_discord::{Mode, Network};
 
-use super::{ANSWER, LONG, Room, check, in_own_process};
+use crate::interruptions::LONG;
+use crate::{ANSWER, Room, check, in_own_process};
 
 #[test]
 fn a_stop_of_the_process_keeps_only_what_was_heard() {
@@ -11,7 +12,7 @@ fn a_stop_of_the_process_keeps_only_what_was_heard() {
         let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], LONG);
         room.press(0, "Hear me");
         room.say(0, "How do I get to the beach?", Network::default());
-        room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 150).then_some(()));
+        room.speaks(0, 150);
         room.runtime.block_on(room.discord.leave());
         // The engine is stopped next, so nothing is waited for.
         let cut = room.engine.kept().cut.clone();

@@ -24,6 +24,11 @@ impl Line {
     pub(in crate::voice) fn shard_of(&self, guild: GuildId) -> u32 {
         serenity::utils::shard_id(guild, self.directory.cache.shard_count().max(1))
     }
+
+    /// Returns the numbers of all shards.
+    pub(in crate::voice) fn shards(&self) -> impl Iterator<Item = u32> {
+        0..self.directory.cache.shard_count().max(1)
+    }
 }
 
 impl VoiceCalls {
