@@ -11,6 +11,7 @@ use crate::beyond::beginning;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
+use crate::only_english::only_english;
 use crate::persona_text;
 use crate::recalled::{RecalledMemory, recalled_line};
 use crate::reminders::reminder;
@@ -149,6 +150,8 @@ pub struct Prompt {
     pub unsaid: Vec<String>,
     /// The words with which the reply begins, by [`Form::declines`]. The model continues from them.
     pub beginning: Option<&'static str>,
+    /// The whole reply in place of a model's, by [`Form::only_english`].
+    pub only_english: Option<&'static str>,
 }
 
 /// The reasons why a prompt cannot be composed.
@@ -236,6 +239,7 @@ pub fn compose(
         shows_notes,
         unsaid,
         beginning: form.declines.then(|| beginning(parts.message)).flatten(),
+        only_english: only_english(form, parts),
     })
 }
 
@@ -379,7 +383,7 @@ fn guidance(
     guidance.extend(reminder.map(|text| (FragmentKind::Reminder, text)));
     let is_asked = form.language && !is_material(&parts.message.text);
     let language = is_asked.then(|| foreign_language(parts.message, parts.history)).flatten();
-    guidance.extend(language.map(|name| (FragmentKind::Language, format!("Answer in {name}."))));
+    guidance.extend(language.map(|language| (FragmentKind::Language, format!("Answer in {}.", language.eng_name()))));
     let now = parts.now.filter(|_| form.today && asks_for_today(&parts.message.text));
     guidance.extend(now.map(|now| (FragmentKind::Today, today(now, &parts.zone))));
     guidance.extend(parts.lore.iter().map(|entry| (FragmentKind::Lore, fill(entry))));

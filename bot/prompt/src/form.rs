@@ -103,6 +103,9 @@ pub struct Form {
     /// True if the reply is one sentence that begins with what the persona cannot do where the message asks for a story, a
     /// poem, a sum or a deed. Without it, a model of a hundred million weights writes what only looks like an answer.
     pub declines: bool,
+    /// True if the model speaks only English. To a message in another language, the persona then says so, once in a
+    /// conversation. What such a model writes there misses the message, or is no language.
+    pub only_english: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
     /// How tokens are chosen, unless the configuration says otherwise.
@@ -175,8 +178,10 @@ pub fn form_for(family: &str, parameters: Option<u64>) -> Form {
         Size::Tiny => (form.sampling.clone(), form.thinking.clone()),
         _ => sampling_of(family, &form.sampling),
     };
+    // Other models of this size may speak another language. Larger ones of this family have seen more than English.
+    let only_english = family == "smollm2" && size == Size::Tiny;
     // The templates of these families refuse two turns of the same side in a row.
-    Form { sampling, thinking, alternates: matches!(family, "gemma3" | "mistral"), ..form }
+    Form { sampling, thinking, only_english, alternates: matches!(family, "gemma3" | "mistral"), ..form }
 }
 
 /// Returns how a family chooses tokens, with and without thinking. Penalties against loops stay those of the size.
@@ -232,6 +237,7 @@ fn tiny() -> Form {
         language: false,
         reminders: false,
         declines: true,
+        only_english: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -266,6 +272,7 @@ fn small() -> Form {
         language: true,
         reminders: false,
         declines: false,
+        only_english: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,

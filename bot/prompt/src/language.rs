@@ -31,6 +31,9 @@ const LANGUAGES: [(Lang, &[&str]); 22] = [
     (Lang::Vie, &["vietnamese", "vietnamesisch", "vietnamien", "vietnamita", "tiếng việt"]),
 ];
 
+/// Names of languages that are names of countries in these languages.
+const COUNTRIES: [(Lang, &[&str]); 2] = [(Lang::Deu, &["italien"]), (Lang::Swe, &["italien"])];
+
 /// Neighbours of these languages. Without them, a message in one of them would count as its neighbour for certain.
 const NEIGHBOURS: [Lang; 14] = [
     Lang::Pes,
@@ -59,9 +62,9 @@ const LINES_BEFORE: usize = 3;
 /// Longest name of a language, in characters, that must stand as a word of its own.
 const SHORT_NAME: usize = 5;
 
-/// Returns the name of the language of a message in English, if it is certain and another than English, nobody names
-/// another language, and the persona's last line is not in it. The person's lines before a short message help to tell it.
-pub(crate) fn foreign_language(message: &Line, history: &[Line]) -> Option<&'static str> {
+/// Returns the language of a message, if it is certain and another than English, nobody names another language, and the
+/// persona's last line is not in it. The person's lines before a short message help to tell it.
+pub(crate) fn foreign_language(message: &Line, history: &[Line]) -> Option<Lang> {
     let candidates = LANGUAGES.iter().map(|(lang, _)| *lang).chain(NEIGHBOURS);
     let detector = Detector::with_allowlist(candidates.collect());
     let same = history.iter().rev().filter(|line| line.speaker.is_some() && line.speaker == message.speaker);
@@ -75,17 +78,20 @@ pub(crate) fn foreign_language(message: &Line, history: &[Line]) -> Option<&'sta
     let goes_on = last.is_some_and(|line| certain(&detector, &line.text) == Some(found));
     let names_another = before.iter().chain([&message.text.as_str()]).any(|text| names_other(text, found));
     let is_known = found != Lang::Eng && LANGUAGES.iter().any(|(lang, _)| *lang == found);
-    (is_known && !goes_on && !names_another).then(|| found.eng_name())
+    (is_known && !goes_on && !names_another).then_some(found)
 }
 
 /// Returns true if a text names another language than this one.
 fn names_other(text: &str, found: Lang) -> bool {
     let lower = text.to_lowercase();
-    let names = |name: &&str| match name.chars().all(char::is_alphabetic) && name.chars().count() > SHORT_NAME {
-        true => lower.contains(*name),
-        false => lower.split(|c: char| !c.is_alphabetic()).any(|word| word == *name),
+    let is_country =
+        |name: &str| COUNTRIES.iter().any(|(language, countries)| *language == found && countries.contains(&name));
+    let is_named = |name: &str| match name.chars().all(char::is_alphabetic) && name.chars().count() > SHORT_NAME {
+        true => lower.contains(name),
+        false => lower.split(|c: char| !c.is_alphabetic()).any(|word| word == name),
     };
-    LANGUAGES.iter().filter(|(lang, _)| *lang != found).any(|(_, known)| known.iter().any(names))
+    let mut others = LANGUAGES.iter().filter(|(lang, _)| *lang != found).flat_map(|(_, names)| names.iter());
+    others.any(|name| !is_country(name) && is_named(name))
 }
 
 fn certain(detector: &Detector, text: &str) -> Option<Lang> {
@@ -115,7 +121,7 @@ mod tests {
     #[test]
     fn a_message_in_another_language_is_told() {
         fn check(text: &str, expected: Option<&str>) {
-            assert_eq!(foreign_language(&said(text), &[]), expected, "{text}");
+            assert_eq!(foreign_language(&said(text), &[]).map(|found| found.eng_name()), expected, "{text}");
         }
         check("Wie lange soll ich am Tag üben, und womit fange ich an?", Some("German"));
         check("Il me reste des courgettes et des oeufs, qu'est-ce que je peux faire ?", Some("French"));
@@ -131,6 +137,8 @@ mod tests {
         check("Zajtra pôjdem na trh so sestrou, pretože chceme kúpiť ryby a zeleninu na večeru.", None);
         check("今日は何を食べましょうか。", Some("Japanese"));
         check("What can I cook tonight with two tomatoes and some rice?", None);
+        check("Kennst du die Hauptstadt von Italien, und warst du schon einmal da?", Some("German"));
+        check("Kannst du mir das bitte auf Italienisch sagen, ich lerne es gerade?", None);
         check("I moved from Łódź to Gdańsk", None);
         check("Bitte antworte ab jetzt immer auf Englisch, ich möchte üben.", None);
         check("ok", None);
@@ -143,7 +151,7 @@ mod tests {
             said("Ich heiße Jonas, wohne in Bremen und arbeite als Bäcker."),
             said("Ich lerne gerade, wie man Gitarre spielt, aber es ist nicht leicht."),
         ];
-        assert_eq!(foreign_language(&said("Danke"), &before), Some("German"));
+        assert_eq!(foreign_language(&said("Danke"), &before), Some(Lang::Deu));
         let english = said("Let's switch to English now. What instrument do I learn?");
         assert_eq!(foreign_language(&english, &before), None);
         let persona = Line { speaker: None, ..said("Ich bin Azera und spreche gern mit dir.") };

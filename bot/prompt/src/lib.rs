@@ -18,6 +18,7 @@ mod compose;
 mod form;
 mod fragment;
 mod language;
+mod only_english;
 mod persona_text;
 mod recalled;
 mod reminders;

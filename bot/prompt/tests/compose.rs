@@ -73,6 +73,52 @@ fn only_a_tiny_model_begins_with_what_it_cannot_do() {
 }
 
 #[test]
+fn a_model_that_speaks_only_english_says_so_once_in_the_persons_language() {
+    let persona = azera();
+    let only_english = |model: &str, parameters: Option<u64>, history: &[Line], said: &str| {
+        let message = line(9, Some("Ann"), said);
+        compose(&form_for(model, parameters), &parts(&persona, false, history, &[], &message), ROOMY, &words)
+            .unwrap()
+            .only_english
+    };
+    let check = |history: &[Line], said: &str, want: Option<&str>| {
+        let reply = only_english("smollm2", Some(135_000_000), history, said);
+        assert_eq!(reply.map(|reply| reply.split(['.', '。', '!']).next().unwrap()), want, "{said}");
+    };
+    let german = "Ich bin gerade erst nach Hause gekommen und ziemlich müde.";
+    check(&[], german, Some("Tut mir leid, ich spreche nur Englisch"));
+    check(&[], "Je marche dans la forêt et j'entends un bruit derrière moi.", Some("Pardon, je ne parle qu'anglais"));
+    check(
+        &[],
+        "Mi bisabuelo murió en la guerra y hoy por fin encontramos su nombre en el archivo. Mi abuela lloró un rato y luego nos hizo rosquillas.",
+        Some("Lo siento, solo hablo inglés"),
+    );
+    check(&[], "今日は何を食べましょうか。", Some("ごめんなさい、英語しか話せません"));
+    check(&[], "I came home late and I am rather tired.", None);
+    check(&[], "How do I say that I am tired in German?", None);
+    check(&[], "Please translate: 'Ich bin gerade erst nach Hause gekommen.'", None);
+    check(&[], "Wie sage ich das auf Englisch, dass ich müde nach Hause gekommen bin?", None);
+    let told = only_english("smollm2", None, &[], german).unwrap();
+    let history = [
+        line(0, Some("Ann"), german),
+        line(1, None, told),
+        line(2, Some("Ann"), "Never mind, how are you?"),
+        line(3, None, "I am well. How was your day?"),
+    ];
+    check(&history, "Wie lange soll ich am Tag üben, und womit fange ich an?", None);
+    check(
+        &history[2..],
+        "Wie lange soll ich am Tag üben, und womit fange ich an?",
+        Some(told.split('.').next().unwrap()),
+    );
+    for (model, parameters) in
+        [("generic", Some(135_000_000)), ("qwen2", Some(500_000_000)), ("smollm2", Some(1_700_000_000))]
+    {
+        assert_eq!(only_english(model, parameters, &[], german), None, "{model}");
+    }
+}
+
+#[test]
 fn a_small_models_prompt_has_this_form() {
     let persona = azera();
     let history = [line(0, Some("Ann"), "hello"), line(1, None, "Hello, Ann.")];

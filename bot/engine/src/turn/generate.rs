@@ -74,8 +74,9 @@ impl Turns {
         // Somebody in danger who replies to a picture is answered, however few words that takes.
         let is_answered = request.replied.is_some() && composition.style.is_in_danger();
         let missed = request.missed.as_ref().filter(|missed| missed.alone && !is_answered);
+        let only_english = composition.prompt.only_english.filter(|_| !composition.style.is_in_danger());
         let fixed = fixed_text(writer, context.model.info()).or(missed.map(|missed| missed.sentence.as_str()));
-        let made = match fixed {
+        let made = match fixed.or(only_english) {
             Some(text) => may_show().await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
             None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,
         };
