@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use azera_types::{MemoryId, Timestamp};
 
 use super::question::{OWN_WORDS, Speaker, is_question, tokens};
-use super::{Asked, Hit, fuse};
+use super::{Asked, Hit, fuse, states};
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
 use crate::words::{carries_meaning, is_written_alike, tells_of_change};
@@ -52,9 +52,12 @@ const KIN: &str = "sister brother mother father mum mom mama dad papa parents so
     nephew friend neighbour neighbor boss colleague coworker wife husband partner girlfriend boyfriend grandma grandpa \
     grandmother grandfather gran granny teacher roommate flatmate landlord";
 
-/// Puts the hit first that the question asks for, among those about the matter of the best one.
+/// Puts the hit first that the question asks for, among those about the matter of the best one. Where a question asks for
+/// what held in a month, the best one is the first that may say so.
 pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<MemoryId, Stored>) {
-    let Some(best) = hits.first() else { return };
+    let state = states::first_state(hits, asked, stored);
+    let best_place = state.unwrap_or(0);
+    let Some(best) = hits.get(best_place) else { return };
     let question = &asked.query.question;
     let is_plain = question.era == Era::Open && asked.time.is_none();
     if is_plain && !question.is_present {
@@ -66,9 +69,10 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
         let cosine = vector(best).zip(vector(hit)).map_or(0.0, |(one, other)| fuse::dot(one, other));
         Matter::of(best, asked).is_that_of(&Matter::of(hit, asked), bounds, cosine, share_of(hit.score, best.score))
     };
-    let places: Vec<usize> =
-        (0..hits.len().min(COMPARED)).filter(|place| *place == 0 || hits.get(*place).is_some_and(is_one)).collect();
-    if places.len() < 2 {
+    let places: Vec<usize> = (0..hits.len().min(COMPARED))
+        .filter(|place| *place == best_place || hits.get(*place).is_some_and(is_one))
+        .collect();
+    if places.len() < 2 && state.is_none() {
         return;
     }
     let group: Vec<(usize, &Hit)> = places.iter().filter_map(|place| Some((*place, hits.get(*place)?))).collect();
@@ -78,14 +82,14 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
     let first = match (asked.time, question.era) {
         // A question about one time asks for what was said then, or else for what held then.
         (Some(time), Era::Open | Era::Now) => {
-            let is_near = |hit: &Hit| hit.signals.contains(&"date");
-            if group.iter().any(|(_, hit)| is_near(hit)) || !time.span().is_within() {
+            let near = group.iter().find(|(_, hit)| hit.signals.contains(&"date")).map(|(place, _)| *place);
+            if (near.is_some() && state.is_none()) || !time.span().is_within() {
                 return;
             }
             let end = time.span().end();
             let began = |hit: &Hit| began(hit.memory.at, hit.memory.all_valid_from(&question.calendar), end);
             let held = group.iter().map(|(place, hit)| (began(hit), Reverse(*place)));
-            held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place)
+            near.or_else(|| held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place))
         }
         (_, Era::First) => group.iter().min_by_key(|(place, hit)| (hit.memory.at, *place)).map(|(place, _)| *place),
         (_, Era::Then) => {
@@ -127,18 +131,14 @@ impl<'a> Matter<'a> {
     fn of(hit: &'a Hit, asked: Asked<'_>) -> Self {
         let question = &asked.query.question;
         let words: Vec<String> = tokens(&hit.memory.text).collect();
-        let is_telling = |word: &String| {
-            has_digit(word) || carries_meaning(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word))
-        };
-        let wanted: Vec<String> = tokens(&question.words).filter(is_telling).take(MAX_WORDS).collect();
-        let found = wanted.iter().filter(|wanted| words.iter().any(|word| repeats(word, wanted))).count();
-        let mut kin: Vec<String> = words.iter().filter(|word| listed(KIN, word)).cloned().collect();
+        let wanted = matter_of(&question.words);
+        let mut kin: Vec<String> = words.iter().filter(|word| is_kin(word)).cloned().collect();
         kin.retain(|word| !wanted.contains(word));
         kin.sort_unstable();
         kin.dedup();
         Self {
             memory: &hit.memory,
-            covered: found as f32 / wanted.len().max(1) as f32,
+            covered: covered(&words, &wanted),
             by_speaker: question.speaker.as_ref().map(|speaker: &Speaker| speaker.said(&hit.memory.author)),
             kin,
             is_own: words.iter().any(|word| OWN_WORDS.contains(&word.as_str())),
@@ -176,7 +176,26 @@ impl<'a> Matter<'a> {
     }
 }
 
-fn listed(list: &str, word: &str) -> bool {
+/// Returns the words of a question that say what it is about.
+pub(super) fn matter_of(words: &str) -> Vec<String> {
+    let is_telling = |word: &String| {
+        has_digit(word) || carries_meaning(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word))
+    };
+    tokens(words).filter(is_telling).take(MAX_WORDS).collect()
+}
+
+/// Returns the share of wanted words that a statement repeats.
+pub(super) fn covered(words: &[String], wanted: &[String]) -> f32 {
+    let found = wanted.iter().filter(|wanted| words.iter().any(|word| repeats(word, wanted))).count();
+    found as f32 / wanted.len().max(1) as f32
+}
+
+/// Returns true for a word that names somebody by what they are to another person, such as "sister".
+pub(super) fn is_kin(word: &str) -> bool {
+    listed(KIN, word)
+}
+
+pub(super) fn listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
 
