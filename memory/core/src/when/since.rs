@@ -16,12 +16,13 @@ const MAX_WORDS: usize = 16;
 const TIMES: &str = "once twice times";
 const EACH: &str = "a an per each every";
 
-/// Present forms behind "I" that tell of what lasts. With "since" at the beginning, people say "since May I live in Hull".
-const LASTING: &str = "am m live work play study drive own rent teach learn train run swim sing cycle commute use need take \
-    drink eat sleep";
+/// Present forms behind "I" that tell of what lasts. With "since" at the beginning, people say "since May I live in
+/// Hull".
+const LASTING: &str = "am live work play study drive own rent teach learn train run swim sing cycle commute use need \
+    take drink eat sleep";
 
 /// Forms of "to be" in the present.
-const BEING: &str = "am m is s are re";
+const BEING: &str = "am m im is s are re";
 
 /// Last place of the verb if a statement begins with an article, as "the spare key has"; else "I have".
 const BEHIND_ARTICLE: usize = 3;
@@ -123,8 +124,12 @@ impl Language {
         let is_late = words.iter().position(|word| is_in(self.verbs, word)).is_some_and(|place| place > last_place);
         let is_rate =
             |place: usize, word: &str| is_in(TIMES, word) && words.get(place + 1).is_some_and(|next| is_in(EACH, next));
+        // "I work as a nurse" joins nothing either.
+        let is_role = |place: usize, word: &str| {
+            word == "as" && words.get(place + 1).is_some_and(|next| matches!(next.as_str(), "a" | "an"))
+        };
         let joins = |(place, word): (usize, &String)| {
-            (is_in(self.joins, word) && !is_rate(place, word)) || tells_of_change(word)
+            (is_in(self.joins, word) && !is_rate(place, word) && !is_role(place, word)) || tells_of_change(word)
         };
         let is_joined = words.iter().enumerate().any(joins);
         let is_single = !is_joined && !is_late && count(self.verbs) <= 1 && count(self.subjects) <= 1;
@@ -142,11 +147,17 @@ impl Language {
         let has_tense = has_any(self.tense) || is_present;
         // "Feeling ill" may be a clause of its own, and "been to Hull" is over.
         let is_own = |before: &str| before == "been" || (is_present && is_in(BEING, before));
-        let is_other = |pair: &[String]| match pair {
-            [before, word] => (word.ends_with("ing") && !is_own(before)) || (before == "been" && word == "to"),
+        // In "I have studied nursing", it is what the verb is about.
+        let is_object = |place: usize| match words.get(place.saturating_sub(1)..=place) {
+            Some([have, verb]) => matches!(have.as_str(), "have" | "ive" | "has") && verb.ends_with("ed"),
             _ => false,
         };
-        has_tense && !words.windows(2).any(is_other)
+        let is_other = |(place, pair): (usize, &[String])| match pair {
+            [before, word] if word.ends_with("ing") => !is_own(before) && !is_object(place),
+            [before, word] => before == "been" && word == "to",
+            _ => false,
+        };
+        has_tense && !words.windows(2).enumerate().any(is_other)
     }
 }
 
@@ -191,7 +202,8 @@ mod tests {
             ("Ben's been in Hull since May", "2026-05-01"),
             ("Dr Weiss has been my dentist since May", "2026-05-01"),
             ("Since May I play badminton twice a week.", "2026-05-01"),
-            ("I've played badminton three times a week since May", "2026-05-01"),
+            ("I have worked as a librarian since May", "2026-05-01"),
+            ("I have studied nursing since May", "2026-05-01"),
             ("Since May I'm working in Hull", "2026-05-01"),
             ("Since May my boss is Mrs Tan", "2026-05-01"),
             ("Ich wohne seit Mai in Hull", "2026-05-01"),
@@ -215,6 +227,8 @@ mod tests {
             "I've moved to Hull since May",
             "I've been to Hull since May",
             "I've lived in Hull since May and Ben is ill",
+            "I've been worried as Ben is ill since May",
+            "I've lived here feeling ill since May",
             "I've been in Hull twice since May",
             "I play badminton since May",
             "Since May I went to Hull",
