@@ -52,12 +52,12 @@ const KIN: &str = "sister brother mother father mum mom mama dad papa parents so
     nephew friend neighbour neighbor boss colleague coworker wife husband partner girlfriend boyfriend grandma grandpa \
     grandmother grandfather gran granny teacher roommate flatmate landlord";
 
-/// Puts the hit first that the question asks for, among those about the matter of the best one. Where a question asks for
-/// what held in a month, the best one is the first that may say so.
+/// Puts the hit first that the question asks for, among those about the matter of the best one.
 pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<MemoryId, Stored>) {
-    let state = states::first_state(hits, asked, stored);
-    let best_place = state.unwrap_or(0);
-    let Some(best) = hits.get(best_place) else { return };
+    if let Some(place) = states::held_then(hits, asked, stored) {
+        return move_to_front(hits, place);
+    }
+    let Some(best) = hits.first() else { return };
     let question = &asked.query.question;
     let is_plain = question.era == Era::Open && asked.time.is_none();
     if is_plain && !question.is_present {
@@ -69,10 +69,9 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
         let cosine = vector(best).zip(vector(hit)).map_or(0.0, |(one, other)| fuse::dot(one, other));
         Matter::of(best, asked).is_that_of(&Matter::of(hit, asked), bounds, cosine, share_of(hit.score, best.score))
     };
-    let places: Vec<usize> = (0..hits.len().min(COMPARED))
-        .filter(|place| *place == best_place || hits.get(*place).is_some_and(is_one))
-        .collect();
-    if places.len() < 2 && state.is_none() {
+    let places: Vec<usize> =
+        (0..hits.len().min(COMPARED)).filter(|place| *place == 0 || hits.get(*place).is_some_and(is_one)).collect();
+    if places.len() < 2 {
         return;
     }
     let group: Vec<(usize, &Hit)> = places.iter().filter_map(|place| Some((*place, hits.get(*place)?))).collect();
@@ -82,14 +81,14 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
     let first = match (asked.time, question.era) {
         // A question about one time asks for what was said then, or else for what held then.
         (Some(time), Era::Open | Era::Now) => {
-            let near = group.iter().find(|(_, hit)| hit.signals.contains(&"date")).map(|(place, _)| *place);
-            if (near.is_some() && state.is_none()) || !time.span().is_within() {
+            let is_near = |hit: &Hit| hit.signals.contains(&"date");
+            if group.iter().any(|(_, hit)| is_near(hit)) || !time.span().is_within() {
                 return;
             }
             let end = time.span().end();
             let began = |hit: &Hit| began(hit.memory.at, hit.memory.all_valid_from(&question.calendar), end);
             let held = group.iter().map(|(place, hit)| (began(hit), Reverse(*place)));
-            near.or_else(|| held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place))
+            held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place)
         }
         (_, Era::First) => group.iter().min_by_key(|(place, hit)| (hit.memory.at, *place)).map(|(place, _)| *place),
         (_, Era::Then) => {
@@ -99,7 +98,14 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
         }
         (_, Era::Now | Era::Open) => newest(&mut group.iter()),
     };
-    let Some(moved) = first.and_then(|place| hits.get_mut(..=place)) else { return };
+    if let Some(place) = first {
+        move_to_front(hits, place);
+    }
+}
+
+/// Puts one hit before those above it. The scores stay in order.
+fn move_to_front(hits: &mut [Hit], place: usize) {
+    let Some(moved) = hits.get_mut(..=place) else { return };
     let scores: Vec<f32> = moved.iter().map(|hit| hit.score).collect();
     moved.rotate_right(1);
     for (hit, score) in moved.iter_mut().zip(scores) {
@@ -109,7 +115,7 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
 
 /// Returns from when on a statement counts in answers about a time that ends at `end`. "I've lived in Hull since May",
 /// said in August, answers for June. What was said by then counts by when it was said: the last one corrects the others.
-fn began(said_at: Timestamp, since: Option<Stretch>, end: Timestamp) -> Timestamp {
+pub(super) fn began(said_at: Timestamp, since: Option<Stretch>, end: Timestamp) -> Timestamp {
     since.filter(|_| said_at >= end).map_or(said_at, |(from, _)| from)
 }
 
@@ -131,14 +137,18 @@ impl<'a> Matter<'a> {
     fn of(hit: &'a Hit, asked: Asked<'_>) -> Self {
         let question = &asked.query.question;
         let words: Vec<String> = tokens(&hit.memory.text).collect();
-        let wanted = matter_of(&question.words);
-        let mut kin: Vec<String> = words.iter().filter(|word| is_kin(word)).cloned().collect();
+        let is_telling = |word: &String| {
+            has_digit(word) || carries_meaning(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word))
+        };
+        let wanted: Vec<String> = tokens(&question.words).filter(is_telling).take(MAX_WORDS).collect();
+        let found = wanted.iter().filter(|wanted| words.iter().any(|word| repeats(word, wanted))).count();
+        let mut kin: Vec<String> = words.iter().filter(|word| listed(KIN, word)).cloned().collect();
         kin.retain(|word| !wanted.contains(word));
         kin.sort_unstable();
         kin.dedup();
         Self {
             memory: &hit.memory,
-            covered: covered(&words, &wanted),
+            covered: found as f32 / wanted.len().max(1) as f32,
             by_speaker: question.speaker.as_ref().map(|speaker: &Speaker| speaker.said(&hit.memory.author)),
             kin,
             is_own: words.iter().any(|word| OWN_WORDS.contains(&word.as_str())),
@@ -176,23 +186,9 @@ impl<'a> Matter<'a> {
     }
 }
 
-/// Returns the words of a question that say what it is about.
-pub(super) fn matter_of(words: &str) -> Vec<String> {
-    let is_telling = |word: &String| {
-        has_digit(word) || carries_meaning(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word))
-    };
-    tokens(words).filter(is_telling).take(MAX_WORDS).collect()
-}
-
-/// Returns the share of wanted words that a statement repeats.
-pub(super) fn covered(words: &[String], wanted: &[String]) -> f32 {
-    let found = wanted.iter().filter(|wanted| words.iter().any(|word| repeats(word, wanted))).count();
-    found as f32 / wanted.len().max(1) as f32
-}
-
-/// Returns true for a word that names somebody by what they are to another person, such as "sister".
+/// Returns true for a word that names somebody by what they are to another person, such as "sister" or "friends".
 pub(super) fn is_kin(word: &str) -> bool {
-    listed(KIN, word)
+    listed(KIN, word) || word.strip_suffix('s').is_some_and(|one| listed(KIN, one))
 }
 
 pub(super) fn listed(list: &str, word: &str) -> bool {
@@ -209,7 +205,7 @@ fn repeats(word: &str, wanted: &str) -> bool {
 }
 
 /// Returns true if two words have the same beginning, up to an ending of two letters. Numbers have no other forms.
-fn is_form_of(one: &str, other: &str) -> bool {
+pub(super) fn is_form_of(one: &str, other: &str) -> bool {
     if has_digit(one) || has_digit(other) {
         return one == other;
     }
