@@ -121,6 +121,13 @@ fn a_statement_may_hold_since_before_it_was_known() {
     for (text, want) in [
         ("I have lived in Hull since May", Some("2026-05-01")),
         ("Ich wohne seit Mai in Hull", Some("2026-05-01")),
+        ("Since May I work as a welder", Some("2026-05-01")),
+        ("Since May I play badminton twice a week", Some("2026-05-01")),
+        ("Dr Weiss has been my dentist since May", Some("2026-05-01")),
+        ("I have worked as a librarian since May", Some("2026-05-01")),
+        ("I have studied nursing since May", Some("2026-05-01")),
+        ("Since May I've been to Hull", None),
+        ("I've been in Hull twice since May", None),
         ("I have had the boat since 2019", Some("2019-01-01")),
         ("I live in Hull now, and I've had a cold since May", None),
         ("My car is a Golf from 2012", None),

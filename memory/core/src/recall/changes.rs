@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use azera_types::{MemoryId, Timestamp};
 
 use super::question::{OWN_WORDS, Speaker, is_question, tokens};
-use super::{Asked, Hit, fuse};
+use super::{Asked, Hit, fuse, states};
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
 use crate::words::{carries_meaning, is_written_alike, tells_of_change};
@@ -54,6 +54,9 @@ const KIN: &str = "sister brother mother father mum mom mama dad papa parents so
 
 /// Puts the hit first that the question asks for, among those about the matter of the best one.
 pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<MemoryId, Stored>) {
+    if let Some(place) = states::held_then(hits, asked, stored) {
+        return move_to_front(hits, place);
+    }
     let Some(best) = hits.first() else { return };
     let question = &asked.query.question;
     let is_plain = question.era == Era::Open && asked.time.is_none();
@@ -95,7 +98,14 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
         }
         (_, Era::Now | Era::Open) => newest(&mut group.iter()),
     };
-    let Some(moved) = first.and_then(|place| hits.get_mut(..=place)) else { return };
+    if let Some(place) = first {
+        move_to_front(hits, place);
+    }
+}
+
+/// Puts one hit before those above it. The scores stay in order.
+fn move_to_front(hits: &mut [Hit], place: usize) {
+    let Some(moved) = hits.get_mut(..=place) else { return };
     let scores: Vec<f32> = moved.iter().map(|hit| hit.score).collect();
     moved.rotate_right(1);
     for (hit, score) in moved.iter_mut().zip(scores) {
@@ -105,7 +115,7 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
 
 /// Returns from when on a statement counts in answers about a time that ends at `end`. "I've lived in Hull since May",
 /// said in August, answers for June. What was said by then counts by when it was said: the last one corrects the others.
-fn began(said_at: Timestamp, since: Option<Stretch>, end: Timestamp) -> Timestamp {
+pub(super) fn began(said_at: Timestamp, since: Option<Stretch>, end: Timestamp) -> Timestamp {
     since.filter(|_| said_at >= end).map_or(said_at, |(from, _)| from)
 }
 
@@ -176,7 +186,12 @@ impl<'a> Matter<'a> {
     }
 }
 
-fn listed(list: &str, word: &str) -> bool {
+/// Returns true for a word that names somebody by what they are to another person, such as "sister" or "friends".
+pub(super) fn is_kin(word: &str) -> bool {
+    listed(KIN, word) || word.strip_suffix('s').is_some_and(|one| listed(KIN, one))
+}
+
+pub(super) fn listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
 
@@ -190,7 +205,7 @@ fn repeats(word: &str, wanted: &str) -> bool {
 }
 
 /// Returns true if two words have the same beginning, up to an ending of two letters. Numbers have no other forms.
-fn is_form_of(one: &str, other: &str) -> bool {
+pub(super) fn is_form_of(one: &str, other: &str) -> bool {
     if has_digit(one) || has_digit(other) {
         return one == other;
     }

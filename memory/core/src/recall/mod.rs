@@ -18,6 +18,7 @@ mod opinion;
 mod order;
 mod query;
 pub(crate) mod question;
+mod states;
 mod talks;
 mod time;
 mod unindexed;

@@ -22,6 +22,12 @@ pub(super) struct AskedTime {
 }
 
 impl AskedTime {
+    /// Returns a time that a question names as a date.
+    #[cfg(test)]
+    pub(super) fn named(span: TimeSpan) -> Self {
+        Self { span, event: None, by_event: false, is_relative: false }
+    }
+
     /// Returns how close a memory is to the time, from 0 to 1, by the time that it speaks of and by when it was said.
     pub(super) fn closeness(&self, memory: &MemoryRow, calendar: &Calendar) -> f32 {
         self.span.closeness(memory.at, own_time(memory, calendar).as_ref())

@@ -46,9 +46,10 @@ impl<'a> Reader<'a> {
     fn found_at(&self, index: usize, resolver: &Resolver<'_>) -> Option<Found> {
         let mut best: Option<(usize, Span)> = None;
         for (prefix, start) in self.prefixes(index) {
-            // `The week before 3 August` is close to that day.
+            // `The week before 3 August` is close to that day; `three times a week since May` says since when.
             let is_near = index.checked_sub(1).is_some_and(|before| self.unit(before).is_some());
-            let prefix = if is_near && matches!(prefix, Prefix::Side(_)) { Prefix::On } else { prefix };
+            let is_side = matches!(prefix, Prefix::Side(relation) if relation != Relation::Since);
+            let prefix = if is_near && is_side { Prefix::On } else { prefix };
             let Some((end, span)) = self.span_at(start, prefix, resolver) else { continue };
             if best.as_ref().is_none_or(|(before, _)| end > *before) {
                 best = Some((end, span));

@@ -116,6 +116,11 @@ impl TimeSpan {
         self.ranges.first().map_or(Timestamp::MAX, |range| range.to)
     }
 
+    /// Returns how many days the likeliest reading lasts.
+    pub(crate) fn days(&self) -> f32 {
+        self.ranges.first().map_or(0.0, Reading::length)
+    }
+
     /// Returns true if the text asks for a time within the stretch.
     pub(crate) fn is_within(&self) -> bool {
         self.relation == Relation::Within
