@@ -181,6 +181,10 @@ pub trait MemoryReader: Send + Sync {
         limit: usize,
     ) -> Result<ShownThemes, HostError>;
 
+    /// Groups the memories that may be read into themes again, wherever anything is new. Returns how many places were
+    /// grouped; `None` while memories wait to be indexed, which must be done first. It changes nothing that anybody said.
+    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError>;
+
     /// Counts the memories.
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;
 }

@@ -1,4 +1,7 @@
-//! Tools about episodes, which are coding sessions and everyday conversations: `cue_search` and `episode_chain`.
+//! Tools about episodes, which are coding sessions and everyday conversations: `cue_search` and `episode_chain`. `links` has
+//! `episode_link`.
+
+mod links;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,6 +15,9 @@ use crate::failure::Failure;
 use crate::paging::{self, List};
 use crate::session::Caller;
 use crate::texts::QUOTED;
+
+use links::StatedCause;
+pub(crate) use links::TwoEpisodes;
 
 /// Which kind of episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -173,6 +179,9 @@ pub(crate) struct Episode {
     /// The earlier conversation that the reason points at.
     #[serde(skip_serializing_if = "Option::is_none")]
     caused_by: Option<CausedBy>,
+    /// The earlier episodes that the person named as causes, with `episode_link`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stated_causes: Vec<StatedCause>,
     /// Other episodes about the same matter, the oldest first.
     linked: Vec<String>,
     /// The memory that the title stands in.
@@ -199,6 +208,7 @@ impl From<ShownSession> for Episode {
             solved: shown.solved.map(Evidence::from),
             why: None,
             caused_by: None,
+            stated_causes: Vec::new(),
             linked: shown.linked.iter().map(ToString::to_string).collect(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -227,6 +237,7 @@ impl From<ShownConversation> for Episode {
             solved: solved.map(Evidence::from),
             why: shown.why.map(Evidence::from),
             caused_by: shown.cause.map(|(id, said)| CausedBy { session: id.to_string(), said: said.into() }),
+            stated_causes: Vec::new(),
             linked: Vec::new(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -339,7 +350,7 @@ impl Caller {
         }
         // The sort keeps the order among equals.
         found.sort_by_key(|one| std::cmp::Reverse(one.span.1));
-        Ok(found)
+        self.with_stated_links(found).await
     }
 
     pub(crate) async fn cue_search(&self, cues: Cues) -> Result<Episodes, Failure> {

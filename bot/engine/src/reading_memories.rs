@@ -181,6 +181,15 @@ impl Engine {
 }
 
 impl Engine {
+    async fn regroup_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, Error> {
+        match self.here(platform, &at).await? {
+            Some(here) => self.0.indexer.group_readable(here.read_scope).await,
+            None => Ok(Some(0)),
+        }
+    }
+}
+
+impl Engine {
     async fn list_known(
         &self,
         platform: &PlatformId,
@@ -248,6 +257,10 @@ impl MemoryReader for Engine {
         limit: usize,
     ) -> Result<ShownThemes, HostError> {
         self.for_adapter(self.list_themes(platform, at, skip, limit).await)
+    }
+
+    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
+        self.for_adapter(self.regroup_themes(platform, at).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

@@ -127,6 +127,18 @@ impl World {
 
     /// Indexes what is queued, and groups what is due ten days later. Returns how many rows changed.
     fn settle(&self) -> usize {
+        self.index();
+        while self.memory.themes().fill(2).unwrap() {}
+        let (mut changed, mut after) = (0, None);
+        while let NextPlace::Due(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
+            changed += self.memory.themes().group(&place).unwrap();
+            after = Some(place);
+        }
+        changed
+    }
+
+    /// Indexes what is queued.
+    fn index(&self) {
         loop {
             let work = self.memory.indexing().work(100).unwrap();
             if work.is_empty() {
@@ -138,13 +150,6 @@ impl World {
             };
             self.memory.indexing().index(work.into_iter().map(embed).collect()).unwrap();
         }
-        while self.memory.themes().fill(2).unwrap() {}
-        let (mut changed, mut after) = (0, None);
-        while let NextPlace::Due(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
-            changed += self.memory.themes().group(&place).unwrap();
-            after = Some(place);
-        }
-        changed
     }
 
     fn themes(&self, read_scope: &ReadScope) -> Vec<Theme> {
@@ -423,4 +428,25 @@ fn old_restored_and_mended_records_get_their_themes() {
     mended.settle();
     assert_eq!(mended.themes(&public("azera", None)).len(), whole.len());
     assert!(mended.memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_reader_may_have_places_grouped_at_once_where_anything_is_new_and_nowhere_else() {
+    let world = World::new();
+    world.facts(1, &BOATS);
+    world.fact(dm(), 20, "the boat needs a new mast in secret");
+    let changed = |read_scope: &ReadScope| world.memory.themes().changed(read_scope).unwrap();
+    assert_eq!(changed(&public("azera", None)), None, "nothing has a vector yet");
+    assert_eq!(world.settle(), 5);
+    assert_eq!(changed(&with_zoe()).map(|places| places.len()), Some(0), "everything is grouped");
+    world.fact(realm(), 30, "another boat came into sight");
+    world.index();
+    assert!(matches!(world.memory.themes().next_due(None, at(31)).unwrap(), NextPlace::None), "one is few");
+    assert_eq!(changed(&public("luna", None)), Some(Vec::new()), "personas share nothing");
+    assert_eq!(changed(&public("azera", Some(at(25)))), Some(Vec::new()), "a newcomer is shown no stored theme");
+    let places = changed(&with_zoe()).unwrap();
+    assert_eq!(places.len(), 1, "in the direct messages, nothing is new");
+    assert_eq!(world.memory.themes().group(&places[0]).unwrap(), 1);
+    assert_eq!(world.themes(&public("azera", None))[0].memories, 5);
+    assert_eq!(changed(&with_zoe()), Some(Vec::new()), "the same call twice changes nothing more");
 }

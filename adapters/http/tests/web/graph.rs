@@ -88,6 +88,10 @@ impl MemoryReader for Engine {
         Ok(ShownThemes::default())
     }
 
+    async fn group_themes(&self, _: &PlatformId, _: Reading) -> Result<Option<usize>, HostError> {
+        Ok(Some(0))
+    }
+
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {
         Ok(MemoryCounts { by_kind: vec![("message", self.remembered(&at).await.len())], queued: 0 })
     }

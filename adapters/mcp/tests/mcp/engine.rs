@@ -9,9 +9,8 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
-    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader,
-    ShownConversation, ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure,
-    ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
+    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownEntity,
+    ShownMemory, ShownMessage, ShownRelation, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -49,7 +48,7 @@ impl Drop for Dropped<'_> {
     }
 }
 
-fn at(second: u64) -> Timestamp {
+pub fn at(second: u64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + i64::try_from(second).unwrap()).unwrap()
 }
 
@@ -110,6 +109,17 @@ impl Engine {
         }
     }
 
+    /// Lets the next statement take the place of one of the person; false if there is none.
+    fn replace(&self, line: &CommandLine, id: &str) -> bool {
+        let mut kept = self.kept.lock().unwrap();
+        let next = MemoryIdText(MemoryId(kept.len() as u64 + 1));
+        let own = kept.iter_mut().find(|one| one.person == line.person && one.memory.id.to_string() == id);
+        let Some(older) = own else { return false };
+        older.memory.holding =
+            Holding { held_until: Some("2026-08-03".into()), replaced_by: Some(next), holds_since: None };
+        true
+    }
+
     fn forget(&self, line: &CommandLine, id: &str) -> CommandAnswer {
         let at = Reading { chat: line.chat.clone(), person: line.person.clone() };
         if !self.shown(&at).iter().any(|memory| memory.id.to_string() == id) {
@@ -142,7 +152,7 @@ impl Host for Engine {
             ("/memory", words) => {
                 let mut words = words.splitn(3, ' ');
                 match (words.next(), words.next(), words.next()) {
-                    (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
+                    (Some("update"), Some(id), Some(text)) if self.replace(&line, id) => self.keep(&line, text),
                     (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate" | "known"), Some("m1"), _) => {
                         CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
                     }
@@ -360,131 +370,13 @@ impl MemoryReader for Engine {
         Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, is_cut: false, relations }])
     }
 
+    async fn group_themes(&self, _: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
+        // What waits to be indexed in this engine says so.
+        let waits = self.shown(&at).iter().any(|memory| memory.text.contains("unindexed"));
+        Ok((!waits).then(|| self.shown(&at).len().min(1)))
+    }
+
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {
         Ok(MemoryCounts { by_kind: vec![("fact", self.shown(&at).len())], queued: 0 })
-    }
-}
-
-#[async_trait]
-impl SessionReader for Engine {
-    async fn procedures(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: Option<String>,
-    ) -> Result<Vec<ShownProcedure>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
-            return Ok(Vec::new());
-        }
-        let procedure = |(tries, step): (usize, &str)| ShownProcedure {
-            project: "gate".into(),
-            steps: vec!["make lint".into(), step.into()],
-            tries,
-            worked: tries - 1,
-            sure: 0.5,
-            span: (at(1), at(2)),
-            memories: vec![MemoryId(7)],
-        };
-        Ok([(9, "make test"), (4, "make install"), (2, "git push")].map(procedure).into())
-    }
-
-    async fn coding_sessions(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: Option<String>,
-    ) -> Result<Vec<ShownSession>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
-            return Ok(Vec::new());
-        }
-        let id = |number: u64| ChatId::new(format!("import:{number}")).unwrap();
-        let evidence = |number, kind| ShownEvidence {
-            kind,
-            text: "make test".into(),
-            at: at(number),
-            session: id(number),
-            memory: Some(MemoryId(number)),
-        };
-        let session = |(number, ending, linked): (u64, &'static str, Option<u64>)| ShownSession {
-            id: id(number),
-            project: "gate".into(),
-            title: format!("Mend the gate, part {number}"),
-            span: (at(number), at(number)),
-            requests: 1,
-            commands: 1,
-            ending,
-            problem: (ending != "ended").then(|| evidence(number, "failing command")),
-            solved: (ending == "resolved").then(|| evidence(number, "solved")),
-            linked: linked.map(id).into_iter().collect(),
-            memory: None,
-        };
-        Ok([(4, "open", None), (3, "ended", None), (2, "resolved", Some(1)), (1, "continued", Some(2))]
-            .map(session)
-            .into())
-    }
-
-    async fn conversations(&self, _: &PlatformId, at_: Reading) -> Result<Vec<ShownConversation>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) {
-            return Ok(Vec::new());
-        }
-        let evidence = |number, kind, text: &str| ShownEvidence {
-            kind,
-            text: text.into(),
-            at: at(number),
-            session: ChatId::new("ann:main").unwrap(),
-            memory: Some(MemoryId(number)),
-        };
-        let id = |number: u64| MessageId::new(format!("talk:{number}")).unwrap();
-        let matter = ShownMatter {
-            evidence: evidence(5, "plan", "I'm going to paint the fence on Saturday."),
-            by: "Ann".into(),
-            state: "resolved",
-            solved: Some(evidence(6, "solved", "I painted the fence.")),
-        };
-        let talk = |number: u64, title: &str| ShownConversation {
-            id: id(number),
-            chat: ChatId::new("ann:main").unwrap(),
-            place: (number == 5).then(|| "The garden".to_owned()),
-            scope: Scope::Dm(at_.person.clone()),
-            title: title.into(),
-            memory: Some(MemoryId(number)),
-            why: None,
-            cause: None,
-            people: vec!["Ann".into()],
-            names: Vec::new(),
-            span: (at(number), at(number)),
-            messages: 2,
-            ending: "ended",
-            matters: Vec::new(),
-            continues: None,
-        };
-        let cause = Some((id(5), evidence(5, "cause", "The fence is grey.")));
-        let later = ShownConversation { continues: Some(id(5)), cause, ..talk(6, "I painted the fence.") };
-        let why = Some(evidence(5, "reason", "because it is grey"));
-        let first = talk(5, "The fence is grey.");
-        Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])
-    }
-
-    async fn search_projects(
-        &self,
-        platform: &PlatformId,
-        line: SearchRequest,
-        project: Option<String>,
-    ) -> Result<Searched, HostError> {
-        if project.is_some_and(|project| project != "gate") {
-            return Ok(Searched::default());
-        }
-        self.search(platform, line).await
-    }
-
-    async fn project_context(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: String,
-        tokens: usize,
-    ) -> Result<Option<String>, HostError> {
-        let may = is_owner(&at_.chat, &at_.person) && project == "gate";
-        Ok(may.then(|| format!("Of the gate, in {tokens} tokens.")))
     }
 }

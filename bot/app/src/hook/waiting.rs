@@ -287,7 +287,7 @@ mod tests {
                 fs::write(&waiting.path, "more")?;
                 write(left, &waiting)?;
             }
-            Ok(())
+            anyhow::Ok(())
         };
         take_in_note(&note, &CancellationToken::new(), import).await.unwrap();
         assert_eq!(*read.lock().unwrap(), ["", "more"]);

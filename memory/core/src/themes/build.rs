@@ -10,7 +10,7 @@ use super::marks;
 use super::rows::{self, Placed, Row};
 use crate::backfill::Backfill;
 use crate::domains::Themes;
-use crate::{Batch, Durability, Entry, Error, Order, Store, Stored, Table};
+use crate::{Batch, Durability, Entry, Error, Order, ReadScope, Store, Stored, Table, keys};
 
 /// Key in [`Table::Meta`]: how far the rows are.
 pub(crate) const PROGRESS: &[u8] = b"themes";
@@ -107,7 +107,7 @@ impl Themes<'_> {
     /// that is a day old, or something was forgotten or edited.
     pub fn next_due(self, after: Option<&ThemedPlace>, now: Timestamp) -> Result<NextPlace, Error> {
         let store = self.0.store.as_ref();
-        if !store.scan(Table::IndexQueue, b"", None, Order::Ascending, 1)?.is_empty() {
+        if self.waits()? {
             return Ok(NextPlace::Later);
         }
         let mut after = after.map(|place| behind(&place.0));
@@ -118,6 +118,30 @@ impl Themes<'_> {
             after = Some(behind(&place));
         }
         Ok(NextPlace::None)
+    }
+
+    /// Returns true while memories wait to be indexed. A place that is grouped without their vectors takes them for compared.
+    fn waits(self) -> Result<bool, Error> {
+        Ok(!self.0.store.scan(Table::IndexQueue, b"", None, Order::Ascending, 1)?.is_empty())
+    }
+
+    /// Returns the places of a read scope in which anything is new, edited or forgotten since they were grouped; `None` while
+    /// memories wait to be indexed. Where a reader may not see back to the beginning, no stored theme is shown, so such a
+    /// place is left out.
+    pub fn changed(self, read_scope: &ReadScope) -> Result<Option<Vec<ThemedPlace>>, Error> {
+        if self.waits()? {
+            return Ok(None);
+        }
+        let store = self.0.store.as_ref();
+        let mut changed = Vec::new();
+        for grant in read_scope.grants().iter().filter(|grant| grant.since.is_none()) {
+            let place = keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string()]);
+            let rows = rows::readable(newest(store, &place, LOOKED_AT)?);
+            if marks::get(store, &place)?.is_some() || rows.iter().any(|(row, _)| row.place.is_none()) {
+                changed.push(ThemedPlace(place));
+            }
+        }
+        Ok(Some(changed))
     }
 
     fn is_due(self, place: &[u8], now: Timestamp) -> Result<bool, Error> {
