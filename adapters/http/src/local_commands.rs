@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -53,6 +53,24 @@ pub struct CommandReport {
     pub interrupted: bool,
 }
 
+/// A question for how far the import of a file is.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressAsked {
+    /// The path of the file on this machine, without links.
+    pub path: PathBuf,
+}
+
+/// How far the import of a file is. Both are 0 before it begins and after it ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportProgress {
+    /// Bytes of the file that were read.
+    pub done: u64,
+    /// Bytes of the file.
+    pub total: u64,
+}
+
 /// A question for the imports of a person.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +108,9 @@ pub trait LocalCommands: Send + Sync {
 
     /// Imports a file. `stop` ends it early.
     async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused>;
+
+    /// Returns how far the import of a file is.
+    fn import_progress(&self, path: &Path) -> ImportProgress;
 
     /// Returns what a person imported.
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused>;

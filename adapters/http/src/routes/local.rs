@@ -10,7 +10,10 @@ use serde::Serialize;
 
 use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
-use crate::local_commands::{CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, ProjectAsked};
+use crate::local_commands::{
+    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, ProgressAsked,
+    ProjectAsked,
+};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -49,6 +52,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .takes::<FileToImport>()
         .answers::<CommandReport>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/imports/progress",
+            Need::Machine,
+            "Tell how far the import of a file is, for commands on this machine",
+            import_progress,
+        )
+        .takes::<ProgressAsked>()
+        .answers::<ImportProgress>(),
         Endpoint::new(
             Method::POST,
             "/api/local/imports/list",
@@ -93,6 +105,13 @@ async fn import(
 ) -> Result<axum::Json<CommandReport>, Problem> {
     let stop = shared.stop.clone();
     Ok(axum::Json(shared.commands_here()?.import(file, stop).await.map_err(refused)?))
+}
+
+async fn import_progress(
+    State(shared): State<Arc<Shared>>,
+    Json(asked): Json<ProgressAsked>,
+) -> Result<axum::Json<ImportProgress>, Problem> {
+    Ok(axum::Json(shared.commands_here()?.import_progress(&asked.path)))
 }
 
 async fn imports(

@@ -1,12 +1,13 @@
 //! What commands on this machine ask of the running Azera, done as the same commands do it where none runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, LocalCommands, ProjectAsked,
+    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
+    ProjectAsked,
 };
 use azera_config::Config;
 use azera_engine::Engine;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap::App;
 use crate::cli::Viewer;
 use crate::hook;
-use crate::import::{Job, Known, Target, check_is_file, format_named, listed, mark, record, zone};
+use crate::import::{Job, Known, Report, Target, check_is_file, format_named, listed, mark, record_telling, zone};
 
 /// The parts of the running Azera that commands use. Clones share them.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub struct RunningCommands {
     importing: Arc<Mutex<()>>,
     /// The import that holds it.
     current: Arc<std::sync::Mutex<Option<CurrentImport>>>,
+    /// The file that it reads, without links, and how far it is.
+    read: Arc<std::sync::Mutex<Option<(PathBuf, ImportProgress)>>>,
 }
 
 /// An import that an undo can end.
@@ -64,6 +67,7 @@ impl RunningCommands {
             transcripts: app.transcripts.clone(),
             importing: Arc::default(),
             current: Arc::default(),
+            read: Arc::default(),
         }
     }
 
@@ -85,6 +89,20 @@ impl RunningCommands {
 
     fn set_current(&self, current: Option<CurrentImport>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    fn set_read(&self, read: Option<(PathBuf, ImportProgress)>) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = read;
+    }
+
+    /// Reads a file into the record, and notes how far it is.
+    async fn record(&self, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
+        let path = job.path.canonicalize().with_context(|| format!("reading {}", job.path.display()))?;
+        let telling = self.clone();
+        let tell = move |done, total| telling.set_read(Some((path.clone(), ImportProgress { done, total })));
+        let recorded = record_telling(&self.memory, job, stop, tell).await;
+        self.set_read(None);
+        recorded
     }
 
     /// Ends the import with this id, if it runs.
@@ -112,7 +130,7 @@ impl RunningCommands {
             undone: Known::ImportAgain,
         };
         self.set_current((!dry_run).then_some(current));
-        let recorded = record(&self.memory, job, &stop).await;
+        let recorded = self.record(job, &stop).await;
         self.set_current(None);
         let report = recorded?;
         let done =
@@ -170,6 +188,11 @@ impl LocalCommands for RunningCommands {
         // It goes on if the command ends, and Azera stops behind it.
         let imported = self.engine.spawn(self.clone().import_file(file, stop)).await;
         imported.context("importing").and_then(|imported| imported).map_err(refused)
+    }
+
+    fn import_progress(&self, path: &Path) -> ImportProgress {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.as_ref().filter(|(of, _)| of == path).map_or_else(ImportProgress::default, |(_, progress)| *progress)
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {

@@ -4,15 +4,23 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use azera_adapter_http::{CommandReport, FileToImport, ImportToUndo, ImportsAsked, Local, LocalError, ProjectAsked};
+use azera_adapter_http::{
+    CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, Local, LocalError, ProgressAsked,
+    ProjectAsked,
+};
 use azera_config::Config;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::Viewer;
+use crate::progress::Bar;
 
 /// Longest wait for short answers. A coding session does not wait longer for its beginning.
 const SHORT: Duration = Duration::from_secs(20);
+
+/// Time between two questions for how far an import is, and the longest wait for an answer.
+const ASK_PROGRESS_EVERY: Duration = Duration::from_millis(500);
+const PROGRESS_WAIT: Duration = Duration::from_secs(2);
 
 /// The web of the running Azera.
 #[derive(Debug)]
@@ -63,7 +71,14 @@ impl RunningAzera {
         self.ask("/api/local/transcripts", &json!({}), Some(SHORT)).await.map(drop)
     }
 
-    /// Lets it import a file. It goes on even if this command ends.
+    /// Returns how far the import of a file is; `None` if that is not known now.
+    async fn import_progress(&self, path: &Path) -> Option<ImportProgress> {
+        let asked = ProgressAsked { path: path.to_owned() };
+        let answer = self.ask("/api/local/imports/progress", &asked, Some(PROGRESS_WAIT)).await.ok()?;
+        serde_json::from_value(answer).ok().filter(|progress: &ImportProgress| progress.total > 0)
+    }
+
+    /// Lets it import a file, and shows how far it is. It goes on even if this command ends.
     pub async fn import(
         &self,
         viewer: &Viewer,
@@ -72,9 +87,15 @@ impl RunningAzera {
         dry_run: bool,
     ) -> anyhow::Result<CommandReport> {
         let path = path.canonicalize().with_context(|| format!("reading {}", path.display()))?;
-        let ((project, format, me), viewer) = (options, viewer.clone());
-        let file = FileToImport { name: viewer.name, persona: viewer.persona, project, path, format, me, dry_run };
-        Ok(serde_json::from_value(self.ask("/api/local/imports", &file, None).await?)?)
+        let ((project, format, me), Viewer { name, persona }) = (options, viewer.clone());
+        let (bar, shown) = (Bar::new(), path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        let file = FileToImport { name, persona, project, path: path.clone(), format, me, dry_run };
+        let tell = async || {
+            if let Some(ImportProgress { done, total }) = self.import_progress(&path).await {
+                bar.bytes(&shown, done, Some(total));
+            }
+        };
+        Ok(serde_json::from_value(telling(self.ask("/api/local/imports", &file, None), tell).await?)?)
     }
 
     /// Returns what a person imported.
@@ -88,5 +109,42 @@ impl RunningAzera {
     pub async fn undo_import(&self, viewer: &Viewer, id: &str, quotes: bool) -> anyhow::Result<CommandReport> {
         let import = ImportToUndo { name: viewer.name.clone(), id: id.to_owned(), quotes };
         Ok(serde_json::from_value(self.ask("/api/local/imports/undo", &import, None).await?)?)
+    }
+}
+
+/// Waits for work, and tells again and again how far it is.
+async fn telling<T>(work: impl Future<Output = T>, tell: impl AsyncFn()) -> T {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = tokio::time::sleep(ASK_PROGRESS_EVERY) => tell().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_is_told_of_until_it_ends() {
+        let (told, end) = (Cell::new(0), Notify::new());
+        let tell = async || {
+            told.set(told.get() + 1);
+            if told.get() == 3 {
+                end.notify_one();
+            }
+        };
+        let work = async {
+            end.notified().await;
+            "done"
+        };
+        assert_eq!((telling(work, tell).await, told.get()), ("done", 3));
     }
 }
