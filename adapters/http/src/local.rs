@@ -1,15 +1,19 @@
 //! How commands on this machine find the running web: a file in the data folder that only its owner may read.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::Sha256;
 use thiserror::Error;
 
-use crate::private_file;
+use crate::{private_file, secrets};
 
 /// The file's name.
 const FILE: &str = "web.json";
@@ -19,6 +23,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest answer that is read. Who uses hooks imports thousands of files, and may list them.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+/// The path at which the web proves that it knows the key.
+pub(crate) const PROOF_PATH: &str = "/api/local/proof";
+
+/// The status of a web that was asked too often.
+const TOO_MANY_REQUESTS: u16 = 429;
+
+/// What stands before the challenge in a proof, so that the key signs nothing else by it.
+const PROOF_OF: &[u8] = b"azera local proof\n";
 
 /// What the running web tells commands on this machine.
 #[derive(Clone, Serialize, Deserialize)]
@@ -63,6 +76,15 @@ pub enum LocalError {
     /// The web takes the question and does not answer in time.
     #[error("the web at {address} did not answer in time: Azera is busy or stops; try again later")]
     Busy {
+        /// The address.
+        address: String,
+    },
+    /// What listens there does not know the key, so it is not sent the key.
+    #[error(
+        "what listens at {address} does not prove that it is the Azera of this data folder, so it is asked nothing: \
+         restart Azera if it is an older one"
+    )]
+    Stranger {
         /// The address.
         address: String,
     },
@@ -130,6 +152,7 @@ impl Local {
             let address = self.address.clone();
             match source.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => LocalError::Busy { address },
+                ErrorKind::PermissionDenied => LocalError::Stranger { address },
                 _ => LocalError::Silent { address, source },
             }
         };
@@ -143,6 +166,14 @@ impl Local {
         Err(if text("code") == Some("not_found") { LocalError::Missing(detail) } else { LocalError::Refused(detail) })
     }
 
+    /// Returns the proof of knowing the key, for a challenge that nobody saw before.
+    pub(crate) fn proof(&self, challenge: &str) -> Option<String> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_bytes()).ok()?;
+        mac.update(PROOF_OF);
+        mac.update(challenge.as_bytes());
+        Some(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+    }
+
     fn exchange(
         &self,
         method: &str,
@@ -150,24 +181,48 @@ impl Local {
         body: Option<&Value>,
         wait: Option<Duration>,
     ) -> std::io::Result<(u16, String)> {
-        let host = self.host();
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let mut stream = TcpStream::connect(host)?;
-        stream.set_read_timeout(wait)?;
+        let mut connection = self.connect(wait)?;
+        let key = format!("Authorization: Bearer {}\r\nConnection: close\r\n", self.key);
+        self.send(connection.get_mut(), (method, path), &key, &body.map(Value::to_string).unwrap_or_default())?;
+        receive(&mut connection)
+    }
+
+    /// Connects with the web, which proves on this connection that it knows the key before the key is sent. The web may have
+    /// been killed since it wrote the file, and another program of this machine may listen at its address.
+    fn connect(&self, wait: Option<Duration>) -> std::io::Result<BufReader<TcpStream>> {
+        let stream = TcpStream::connect(self.host())?;
+        stream.set_read_timeout(Some(wait.unwrap_or(TIMEOUT).min(TIMEOUT)))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.key,
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.take(MAX_ANSWER_BYTES).read_to_string(&mut answer)?;
-        let wrong = || std::io::Error::other("this is no answer of the web");
-        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(wrong)?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(wrong)?;
-        Ok((status, body.to_owned()))
+        let mut connection = BufReader::new(stream);
+        let challenge = secrets::token().map_err(std::io::Error::other)?;
+        let body = json!({"challenge": challenge}).to_string();
+        self.send(connection.get_mut(), ("POST", PROOF_PATH), "", &body)?;
+        let (status, answer) = receive(&mut connection)?;
+        if status == TOO_MANY_REQUESTS {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let given = answer.get("proof").and_then(Value::as_str).unwrap_or_default();
+        if !self.proof(&challenge).is_some_and(|proof| secrets::same(&proof, given)) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        connection.get_ref().set_read_timeout(wait)?;
+        Ok(connection)
+    }
+
+    fn send(
+        &self,
+        stream: &mut TcpStream,
+        (method, path): (&str, &str),
+        headers: &str,
+        body: &str,
+    ) -> std::io::Result<()> {
+        let (host, length) = (self.host(), body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice())
     }
 
     /// Writes the file, which is never readable for others.
@@ -186,6 +241,30 @@ impl Local {
     }
 }
 
+/// Reads one answer: its status and its body.
+fn receive(connection: &mut BufReader<TcpStream>) -> std::io::Result<(u16, String)> {
+    let wrong = || std::io::Error::other("this is no answer of the web");
+    let mut input = connection.take(MAX_ANSWER_BYTES);
+    let (mut status, mut length) = (None, None);
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line)?;
+        match line.trim_end() {
+            "" if status.is_some() => break,
+            "" => return Err(wrong()),
+            first if status.is_none() => status = first.split(' ').nth(1).and_then(|status| status.parse().ok()),
+            header => {
+                let length_of = header.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+                length = length_of.and_then(|(_, bytes)| bytes.trim().parse().ok()).or(length);
+            }
+        }
+        status.ok_or_else(wrong)?;
+    }
+    let mut body = String::new();
+    input.take(length.unwrap_or(MAX_ANSWER_BYTES)).read_to_string(&mut body)?;
+    Ok((status.ok_or_else(wrong)?, body))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -199,5 +278,35 @@ mod tests {
         let local = Local { address, setup: None, key: "azl_1".to_owned() };
         let answer = local.call_for("GET", "/", None, Some(Duration::from_millis(1)));
         assert!(matches!(answer, Err(LocalError::Busy { .. })));
+    }
+
+    #[test]
+    fn a_program_that_took_the_address_over_is_not_sent_the_key() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let local = Local { address, setup: None, key: "azl_secret".to_owned() };
+        let other = Local { key: "azl_other".to_owned(), ..local.clone() };
+        let bodies = ["{}".to_owned(), json!({"proof": other.proof("challenge")}).to_string(), "x".to_owned()];
+        for body in bodies {
+            let (local, listener) = (local.clone(), listener.try_clone().unwrap());
+            let asking = std::thread::spawn(move || local.call("POST", "/api/local/imports", Some(&json!({"a": "b"}))));
+            let (mut stranger, _) = listener.accept().unwrap();
+            let mut heard = [0; 4_096];
+            let begun = stranger.read(&mut heard).unwrap();
+            write!(stranger, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            assert!(matches!(asking.join().unwrap(), Err(LocalError::Stranger { .. })));
+            let mut rest = String::new();
+            stranger.read_to_string(&mut rest).unwrap();
+            let heard = format!("{}{rest}", String::from_utf8_lossy(heard.get(..begun).unwrap()));
+            assert!(heard.contains("challenge") && !heard.contains("azl_") && !heard.contains("imports"), "{heard}");
+        }
+    }
+
+    #[test]
+    fn a_proof_is_for_one_challenge_and_one_key() {
+        let local = |key: &str| Local { address: String::new(), setup: None, key: key.to_owned() };
+        let proof = local("azl_1").proof("one");
+        assert!(proof.is_some() && proof == local("azl_1").proof("one"));
+        assert!(proof != local("azl_1").proof("two") && proof != local("azl_2").proof("one"));
     }
 }

@@ -194,6 +194,11 @@ impl Shared {
         client.is_local && self.local.get().is_some_and(|(local, _)| secrets::same(local, &secrets::digest(key)))
     }
 
+    /// Returns the proof for a command of this machine that this web is the one that wrote the file; see [`Local::proof`].
+    pub(crate) fn proof(&self, challenge: &str) -> Option<String> {
+        self.local.get().and_then(|(_, local)| local.proof(challenge))
+    }
+
     /// Returns whom a key or a token stands for. The key of this machine's commands works only from this machine.
     pub(crate) fn by_token(&self, key: &str, client: &Client, origin: &Origin) -> Option<Caller> {
         if key.starts_with(LOCAL_KEY) {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
+use crate::local::PROOF_PATH;
 use crate::local_commands::{
     CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, ProgressAsked,
     ProjectAsked,
@@ -24,8 +25,35 @@ struct ProjectContext {
     text: String,
 }
 
+/// Most characters of a challenge.
+const MAX_CHALLENGE_CHARS: usize = 100;
+
+/// A text that nobody sent before.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Challenge {
+    /// At most 100 characters.
+    challenge: String,
+}
+
+/// What only the web can answer that knows the key in the data folder.
+#[derive(Serialize, JsonSchema)]
+struct Proof {
+    /// HMAC-SHA256 of the challenge, in base64url.
+    proof: String,
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
+        Endpoint::new(
+            Method::POST,
+            PROOF_PATH,
+            Need::LocalOrAdmin,
+            "Prove to commands on this machine that this is the web of their data folder",
+            prove,
+        )
+        .takes::<Challenge>()
+        .answers::<Proof>(),
         Endpoint::new(
             Method::POST,
             "/api/local/project-context",
@@ -84,6 +112,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 fn refused(CommandRefused(detail): CommandRefused) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", detail)
+}
+
+async fn prove(
+    State(shared): State<Arc<Shared>>,
+    Json(Challenge { challenge }): Json<Challenge>,
+) -> Result<axum::Json<Proof>, Problem> {
+    if challenge.chars().count() > MAX_CHALLENGE_CHARS {
+        return Err(Problem::invalid("The challenge has more than 100 characters."));
+    }
+    let proof = shared.proof(&challenge).ok_or_else(|| Problem::internal(&"the web has no key yet"))?;
+    Ok(axum::Json(Proof { proof }))
 }
 
 async fn project_context(
