@@ -1,7 +1,8 @@
 //! Checkpoints say where the person stands in a piece of work: `checkpoint_save` keeps one as a statement of the person,
 //! `checkpoint_list` lists them, `checkpoint_restore` returns one, and `forget` removes one.
 
-use azera_adapter::ShownMemory;
+use azera_adapter::{Reading, ShownMemory};
+use azera_types::MemoryId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +10,18 @@ use crate::failure::Failure;
 use crate::memories::parse_id;
 use crate::paging::{self, List};
 use crate::session::Caller;
-use crate::statements::name;
+use crate::statements::{is_kept_by, name, stating};
 use crate::texts::QUOTED;
 use crate::writing::kept;
 
 /// Most characters of a title, and of the name of a project.
 const MAX_NAME_CHARS: usize = 200;
+
+/// Replaced checkpoints of one title and project that are left: the newest ones. A longer past is forgotten.
+const MAX_REPLACED: usize = 10;
+
+/// Most replaced checkpoints that one call forgets.
+const MAX_FORGOTTEN: usize = 20;
 
 /// Most bytes of a state.
 const MAX_STATE_BYTES: usize = 32 * 1024;
@@ -30,7 +37,8 @@ pub(crate) struct ToSave {
     /// What it is about, such as `Move the gate to SQLite`; at most 200 characters. One with the same title and project is
     /// replaced.
     title: String,
-    /// What is done, what is next, and what to know for it: at most 32,768 bytes. No secrets.
+    /// What is done, what is next, and what to know for it: at most 32,768 bytes. No secrets. Blank space at its end is left
+    /// out.
     state: String,
     /// The name of the project.
     #[serde(default)]
@@ -45,6 +53,13 @@ pub(crate) struct Saved {
     /// The older checkpoint that it replaces. It holds again if the new one is forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced: Option<String>,
+    /// The checkpoints of the same title and project that were forgotten, because ten newer ones were replaced, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forgotten: Vec<String>,
+    /// True if the newest statements have no such checkpoint, and older ones were too many to look through. If there is one
+    /// among them, it still holds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_cut: bool,
 }
 
 /// Which checkpoints to list.
@@ -173,21 +188,52 @@ impl Caller {
     pub(crate) async fn checkpoint_save(&self, save: ToSave) -> Result<Saved, Failure> {
         let title = name(&save.title, "title", MAX_NAME_CHARS)?;
         let wanted = Wanted::new(Some(&title), save.project.as_deref(), true)?;
-        let state = save.state.trim();
+        let state = save.state.trim_end();
         if state.is_empty() || state.len() > MAX_STATE_BYTES {
             let size = state.len();
             return Err(Failure::invalid(format!("`state` has {size} bytes: use 1 to {MAX_STATE_BYTES}.")));
         }
+        let _one = stating().await;
         let at = self.begin().await?;
         let same = |fact: &ShownMemory| wanted.parse(fact).filter(|(one, _)| one.project == wanted.project);
-        let older = self.walk(&at, None).next(same).await?.map(|(fact, _)| fact.id);
+        let mut walk = self.walk(&at, None);
+        let older = walk.next(same).await?.map(|(fact, _)| fact.id);
+        let is_cut = older.is_none() && walk.rest().is_some();
         let text = statement(&title, wanted.project.as_deref(), state);
         let line = match older {
             Some(older) => format!("/memory update {older} {text}"),
             None => format!("/remember {text}"),
         };
         let id = kept(self.command(&line).await?)?.id;
-        Ok(Saved { id, replaced: older.map(|id| id.to_string()) })
+        let forgotten = match older {
+            Some(older) => self.forget_past(&at, older, &wanted).await?,
+            None => Vec::new(),
+        };
+        Ok(Saved { id, replaced: older.map(|id| id.to_string()), forgotten, is_cut })
+    }
+
+    /// Forgets the oldest replaced checkpoints of a title and project, behind the one that was replaced just now. Returns
+    /// their ids. What cannot be forgotten now is left for the next time.
+    async fn forget_past(&self, at: &Reading, newest: MemoryId, of: &Wanted) -> Result<Vec<String>, Failure> {
+        let past = Wanted { title: of.title.clone(), project: of.project.clone(), holds: false };
+        let replaced = |fact: &ShownMemory| {
+            fact.holding.replaced_by?;
+            past.parse(fact).filter(|(one, _)| one.project == past.project)
+        };
+        let (mut walk, mut ids) = (self.walk(at, Some(newest)), Vec::new());
+        while ids.len() < MAX_REPLACED - 1 + MAX_FORGOTTEN {
+            let Some((fact, _)) = walk.next(replaced).await? else { break };
+            ids.push(fact.id);
+        }
+        let mut forgotten = Vec::new();
+        // The oldest first: the one that a forgotten one replaced would hold again.
+        for id in ids.into_iter().skip(MAX_REPLACED - 1).rev() {
+            match self.command(&format!("/forget {id}")).await {
+                Ok(_) => forgotten.push(id.to_string()),
+                Err(_) => break,
+            }
+        }
+        Ok(forgotten)
     }
 
     pub(crate) async fn checkpoint_list(&self, of: ToList) -> Result<Checkpoints, Failure> {
@@ -209,15 +255,25 @@ impl Caller {
     pub(crate) async fn checkpoint_restore(&self, of: ToRestore) -> Result<Restored, Failure> {
         let wanted = Wanted::new(of.title.as_deref(), of.project.as_deref(), of.id.is_none())?;
         let unknown = || Failure::refused("There is no such checkpoint of this person. `checkpoint_list` lists them.");
+        let beyond = || {
+            Failure::refused(
+                "The newest statements have no such checkpoint, and older ones are too many to look through at once. \
+                 `checkpoint_list` goes on with `next_cursor`; then restore by the id.",
+            )
+        };
         let id = of.id.as_deref().map(parse_id).transpose()?;
         let at = self.begin().await?;
         let (checkpoint, state) = match id {
             Some(id) => {
                 let fact = self.shown(&at, id).await?.ok_or_else(unknown)?;
-                let is_own = fact.kind == "fact" && fact.author.person() == Some(&self.session.person);
+                let is_own = is_kept_by(&fact, &self.session.person);
                 wanted.parse(&fact).filter(|_| is_own).ok_or_else(unknown)?
             }
-            None => self.walk(&at, None).next(|fact| wanted.parse(fact)).await?.ok_or_else(unknown)?.1,
+            None => {
+                let mut walk = self.walk(&at, None);
+                let found = walk.next(|fact| wanted.parse(fact)).await?;
+                found.ok_or_else(|| if walk.rest().is_some() { beyond() } else { unknown() })?.1
+            }
         };
         Ok(Restored { notice: QUOTED, checkpoint, state })
     }

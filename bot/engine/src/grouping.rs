@@ -64,10 +64,12 @@ impl Indexer {
             self.services.foreground.until_quiet(LONGEST_LULL).await;
             after = Some(place.clone());
             // The other places need not wait for this one.
-            if let Err(error) = self.group(place).await {
-                tracing::warn!(%error, "cannot group the memories of a place by themes");
+            match self.group(place).await {
+                Ok(true) => grouped += 1,
+                // The next round goes on with this place.
+                Ok(false) => return Ok(grouped),
+                Err(error) => tracing::warn!(%error, "cannot group the memories of a place by themes"),
             }
-            grouped += 1;
         }
         *self.themed() = None;
         Ok(grouped)
@@ -104,14 +106,14 @@ impl Indexer {
         Ok(true)
     }
 
-    /// Groups the memories of a place.
-    async fn group(&self, place: ThemedPlace) -> Result<(), Error> {
+    /// Groups the memories of a place. Returns false if it did not, because memories wait to be indexed.
+    async fn group(&self, place: ThemedPlace) -> Result<bool, Error> {
         let _one = self.grouping.running.lock().await;
         let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Themes);
         let changed = self.services.blocking(move |memory| memory.themes().group(&place)).await?;
         clock.done();
         tracing::debug!(changed, "memories of a place were grouped by themes");
-        Ok(())
+        Ok(changed.is_some())
     }
 
     /// Groups the memories of every place in a read scope where anything is new, without waiting until enough is. Returns how
@@ -128,7 +130,10 @@ impl Indexer {
                 return Err(Error::Interrupted);
             }
             self.services.foreground.until_quiet(LONGEST_LULL).await;
-            self.group(place).await?;
+            // Something may have been said since the last place.
+            if !self.group(place).await? {
+                return Ok(None);
+            }
             grouped += 1;
         }
         Ok(Some(grouped))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownKnown, ShownKnowns,
-    ShownMemory, ShownRelation, ShownTheme, ShownThemes,
+    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownKnown,
+    ShownKnowns, ShownMemory, ShownRelation, ShownTheme, ShownThemes,
 };
 use azera_memory::{Calendar, Entity, EntityLink, Known, Label, Memory, MemoryRow, ReadScope, Theme};
 use azera_types::{MemoryId, PersonId, PlatformId};
@@ -15,6 +15,9 @@ use crate::error::Error;
 use crate::reading::MAX_LISTED;
 use crate::report::holding;
 use crate::zones::stretch;
+
+/// Most memories among which one call looks for facts of a person.
+const ROWS_AT_ONCE: usize = 8_192;
 
 /// What may be shown to somebody, and the calendar by which it is told.
 struct Telling<'a> {
@@ -140,6 +143,23 @@ impl Engine {
         self.told(platform, &at, list).await
     }
 
+    async fn list_own_facts(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, Error> {
+        let person = at.person.clone();
+        let list = move |telling: &Telling<'_>| {
+            let most = (limit.min(MAX_LISTED), ROWS_AT_ONCE);
+            let found = telling.memory.memories().kept_within(telling.read_scope, &person, before, most)?;
+            let facts: Result<Vec<ShownMemory>, _> = found.facts.into_iter().map(|row| telling.shown(row)).collect();
+            Ok(OwnFacts { facts: facts?, looked: found.looked, rest: found.rest })
+        };
+        self.told(platform, &at, list).await
+    }
+
     async fn count_memories(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, Error> {
         let Some(here) = self.here(platform, &at).await? else { return Ok(MemoryCounts::default()) };
         let stats = self.0.services.blocking(move |memory| memory.stats(&here.read_scope)).await?;
@@ -243,6 +263,16 @@ impl MemoryReader for Engine {
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, HostError> {
         self.for_adapter(self.list_memories(platform, at, page).await)
+    }
+
+    async fn own_facts(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, HostError> {
+        self.for_adapter(self.list_own_facts(platform, at, before, limit).await)
     }
 
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {

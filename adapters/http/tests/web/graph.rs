@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation,
-    ShownThemes,
+    Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownMemory,
+    ShownRelation, ShownThemes,
 };
 use azera_types::{MemoryId, PlatformId, Scope};
 use serde_json::json;
@@ -71,6 +71,16 @@ impl MemoryReader for Engine {
 
     async fn memories(&self, _: &PlatformId, at: Reading, page: MemoryPage) -> Result<Vec<ShownMemory>, HostError> {
         Ok(self.remembered(&at).await.into_iter().rev().take(page.limit).collect())
+    }
+
+    async fn own_facts(
+        &self,
+        _: &PlatformId,
+        _: Reading,
+        _: Option<MemoryId>,
+        _: usize,
+    ) -> Result<OwnFacts, HostError> {
+        Ok(OwnFacts::default())
     }
 
     async fn entities(&self, _: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {

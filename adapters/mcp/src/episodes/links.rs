@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Timed;
 use crate::failure::Failure;
 use crate::session::Caller;
-use crate::statements::name;
+use crate::statements::{name, stating};
 use crate::writing::{Kept, kept};
 
 /// Most links that are read: the newest ones.
@@ -118,29 +118,34 @@ fn name_others(found: &mut [Timed], chain: &BTreeSet<usize>) {
 }
 
 impl Caller {
-    /// Adds what the person stated about these episodes.
-    pub(super) async fn with_stated_links(&self, mut found: Vec<Timed>) -> Result<Vec<Timed>, Failure> {
+    /// Adds what the person stated about these episodes. Returns true if only the newest links were looked for.
+    pub(super) async fn add_stated_links(&self, found: &mut [Timed]) -> Result<bool, Failure> {
         let at = self.begin().await?;
         let (mut walk, mut links) = (self.walk(&at, None), Vec::new());
         while links.len() < MAX_LINKS {
             let Some((_, link)) = walk.next(parse).await? else { break };
             links.push(link);
         }
-        apply(&mut found, links);
-        Ok(found)
+        apply(found, links);
+        Ok(walk.rest().is_some())
     }
 
     pub(crate) async fn episode_link(&self, two: TwoEpisodes) -> Result<Kept, Failure> {
         let (later, earlier) =
             (name(&two.session, "session", MAX_ID_CHARS)?, name(&two.caused_by, "caused_by", MAX_ID_CHARS)?);
-        let found = self.all_episodes(None, None).await?;
+        let _one = stating().await;
+        let (found, _) = self.all_episodes().await?;
         let episode = |id: &str| {
             let one = found.iter().find(|one| one.episode.session == id);
             one.ok_or_else(|| Failure::refused(format!("There is no episode {id:?}. `cue_search` lists them.")))
         };
         let (effect, cause) = (episode(&later)?, episode(&earlier)?);
-        if later == earlier || cause.span.0 > effect.span.1 {
-            return Err(Failure::invalid("`caused_by` must be another episode, which began before `session` ended."));
+        if later == earlier || cause.span.0 > effect.span.0 {
+            return Err(Failure::invalid("`caused_by` must be another episode, which began before `session` began."));
+        }
+        if let Some(known) = cause.episode.stated_causes.iter().find(|known| known.session == later) {
+            let memory = &known.memory;
+            return Err(Failure::refused(format!("{memory} states it the other way round. Forget {memory} first.")));
         }
         if let Some(known) = effect.episode.stated_causes.iter().find(|known| known.session == earlier) {
             return Ok(Kept { id: known.memory.clone() });

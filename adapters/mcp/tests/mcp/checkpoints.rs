@@ -1,6 +1,7 @@
 //! Where a piece of work stands, from one session to the next.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter_mcp::Rights;
 use serde_json::{Value, json};
@@ -101,5 +102,75 @@ async fn a_session_that_only_reads_restores_and_saves_nothing() {
     {
         assert_eq!(tools.iter().any(|one| one == tool), has, "{tool}");
     }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_state_is_kept_with_the_indent_of_its_first_line_and_its_long_past_is_forgotten() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let mut forgotten = Vec::new();
+    for number in 1..=13 {
+        let work = json!({"title": "Move", "state": format!("    - step {number}\n\t- and more \n\n")});
+        let saved = Client::good(client.call("checkpoint_save", work).await);
+        forgotten.extend(saved["forgotten"].as_array().cloned().unwrap_or_default());
+    }
+    assert_eq!(forgotten, ["m1", "m2"], "ten older ones are left");
+    let all = Client::good(client.call("checkpoint_list", json!({"replaced": true})).await);
+    assert_eq!((titles(&all).len(), &all["checkpoints"][10]["id"]), (11, &json!("m3")));
+    let newest = Client::good(client.call("checkpoint_restore", json!({"title": "Move"})).await);
+    assert_eq!(newest["state"], "    - step 13\n\t- and more");
+    Client::refusal(client.call("checkpoint_restore", json!({"id": "m1"})).await);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn two_saves_at_once_leave_one_that_holds() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let save = |state: &str| client.call("checkpoint_save", json!({"title": "Move", "state": state}));
+    let (one, other) = tokio::join!(save("one"), save("other"));
+    let replaced = [Client::good(one), Client::good(other)].iter().filter(|it| it.get("replaced").is_some()).count();
+    let listed = Client::good(client.call("checkpoint_list", json!({})).await);
+    assert_eq!((replaced, titles(&listed).len()), (1, 1), "{listed}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_part_of_a_file_is_no_checkpoint() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let id = client.remember("Checkpoint \"Of another\"\nwords (of a file)").await;
+    Client::refusal(client.call("checkpoint_restore", json!({"id": id})).await);
+    assert!(titles(&Client::good(client.call("checkpoint_list", json!({})).await)).is_empty());
+    client.end().await;
+}
+
+#[tokio::test]
+async fn one_call_reads_no_more_than_it_needs_and_says_where_it_stopped() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let save = async |title: &str| {
+        Client::good(client.call("checkpoint_save", json!({"title": title, "state": "begun"})).await)
+    };
+    save("Old work").await;
+    for number in 0..40 {
+        client.remember(&format!("fact {number}")).await;
+    }
+    save("New work").await;
+    engine.facts_read.store(0, Ordering::Relaxed);
+    Client::good(client.call("checkpoint_restore", json!({"title": "New work"})).await);
+    assert_eq!(engine.facts_read.load(Ordering::Relaxed), 16, "it stops at the first match");
+    assert!(Client::good(client.call("cue_search", json!({})).await).get("links_cut").is_none());
+    // Between the person's facts, others import very much.
+    engine.others_between.store(10_000, Ordering::Relaxed);
+    engine.facts_read.store(0, Ordering::Relaxed);
+    let why = Client::refusal(client.call("checkpoint_restore", json!({"title": "Old work"})).await);
+    assert!(why.contains("too many to look through"), "{why}");
+    assert_eq!(Client::good(client.call("cue_search", json!({})).await)["links_cut"], true);
+    assert_eq!(engine.facts_read.load(Ordering::Relaxed), 32, "each reads one small page");
+    assert_eq!(save("Old work").await["is_cut"], true);
+    let page = Client::good(client.call("checkpoint_list", json!({})).await);
+    assert!(page["next_cursor"].is_string(), "{page}");
     client.end().await;
 }

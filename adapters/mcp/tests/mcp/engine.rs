@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
-    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownEntity,
+    ModelSummary, OwnFacts, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownEntity,
     ShownMemory, ShownMessage, ShownRelation, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
@@ -37,6 +37,10 @@ pub struct Engine {
     pub asked_for: AtomicUsize,
     /// How often memories were read.
     pub reads: AtomicUsize,
+    /// How many own facts were read.
+    pub facts_read: AtomicUsize,
+    /// How many memories of others stand before each own fact.
+    pub others_between: AtomicUsize,
 }
 
 /// Whether a search ended before its answer.
@@ -54,6 +58,10 @@ pub fn at(second: u64) -> Timestamp {
 
 pub fn is_owner(chat: &ChatId, person: &PersonId) -> bool {
     chat.as_str().rsplit_once(':').is_some_and(|(owner, _)| owner == person.as_str())
+}
+
+fn next_number(kept: &[Kept]) -> u64 {
+    kept.last().map_or(0, |last| last.memory.id.0) + 1
 }
 
 impl Engine {
@@ -81,7 +89,7 @@ impl Engine {
 
     fn keep(&self, line: &CommandLine, text: &str) -> CommandAnswer {
         let mut kept = self.kept.lock().unwrap();
-        let number = kept.len() as u64 + 1;
+        let number = next_number(&kept);
         let id = MemoryId(number);
         let memory = ShownMemory {
             id,
@@ -89,7 +97,8 @@ impl Engine {
             evidence: "told",
             scope: Scope::Dm(line.person.clone()),
             author: Author::Person { id: line.person.clone(), name: line.name.clone() },
-            sources: Vec::new(),
+            // In this engine, such a text is a part of a long file.
+            sources: text.ends_with("(of a file)").then(|| MessageId::new("file").unwrap()).into_iter().collect(),
             text: Text::new(text),
             at: at(number),
             holding: Holding::default(),
@@ -112,7 +121,7 @@ impl Engine {
     /// Lets the next statement take the place of one of the person; false if there is none.
     fn replace(&self, line: &CommandLine, id: &str) -> bool {
         let mut kept = self.kept.lock().unwrap();
-        let next = MemoryIdText(MemoryId(kept.len() as u64 + 1));
+        let next = MemoryIdText(MemoryId(next_number(&kept)));
         let own = kept.iter_mut().find(|one| one.person == line.person && one.memory.id.to_string() == id);
         let Some(older) = own else { return false };
         older.memory.holding =
@@ -349,6 +358,26 @@ impl MemoryReader for Engine {
         shown.retain(|memory| page.kinds.is_empty() || page.kinds.iter().any(|kind| kind == memory.kind));
         shown.truncate(page.limit);
         Ok(shown)
+    }
+
+    async fn own_facts(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, HostError> {
+        let mut shown = self.shown(&at);
+        shown.retain(|memory| memory.kind == "fact" && memory.sources.is_empty());
+        shown.retain(|memory| before.is_none_or(|before| memory.id < before));
+        let is_cut = shown.len() > limit;
+        shown.truncate(limit);
+        let looked = shown.len() * self.others_between.load(Ordering::Relaxed).max(1);
+        // Others may do something meanwhile.
+        tokio::task::yield_now().await;
+        self.facts_read.fetch_add(shown.len(), Ordering::Relaxed);
+        let rest = shown.last().map(|memory| memory.id).filter(|_| is_cut);
+        Ok(OwnFacts { facts: shown, looked, rest })
     }
 
     async fn entities(&self, _: &PlatformId, at_: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {

@@ -30,6 +30,20 @@ async fn a_stated_cause_joins_two_chains_until_it_is_forgotten() {
     assert_eq!(found["stated_causes"], json!([{"session": "import:2", "memory": stated["id"]}]), "{found}");
     assert_eq!(found["linked"], json!(["import:1", "import:2", "talk:6"]));
     assert_eq!(ids(&chain("import:4").await), ["import:4"], "others are as they were");
+    for cues in
+        [json!({"kind": "conversation"}), json!({"what": "fence", "kind": "conversation", "ending": "resolved"})]
+    {
+        let found = Client::good(client.call("cue_search", cues).await);
+        assert!(ids(&found).iter().all(|id| id.starts_with("talk:")), "{found}");
+        assert!(found.to_string().contains("stated_causes"), "the cause is of another kind: {found}");
+    }
+    let coding = Client::good(client.call("cue_search", json!({"project": "Gate"})).await);
+    assert_eq!(ids(&coding), ["import:4", "import:3", "import:2", "import:1"]);
+    assert!(coding.to_string().contains("talk:5"), "links to episodes outside are named: {coding}");
+    for (session, caused_by) in [("import:2", "talk:5"), ("import:1", "import:3"), ("talk:6", "talk:6")] {
+        let two = json!({"session": session, "caused_by": caused_by});
+        Client::refusal(client.call("episode_link", two).await);
+    }
     // Bob has episodes with the same ids, and nobody stated anything to him.
     let bob = Client::connect(&engine, "bob", None, ALL).await;
     let his = Client::good(bob.call("episode_chain", json!({"session": "talk:5"})).await);

@@ -55,7 +55,7 @@ async fn each_tool_says_what_it_takes_returns_and_does() {
         "vault_store",
     ];
     assert_eq!(changes, adding.chain(others).collect());
-    assert_eq!(destroys, ["delete", "forget", "vault_delete", "vault_store"].into());
+    assert_eq!(destroys, ["checkpoint_save", "delete", "forget", "vault_delete", "vault_store"].into());
     client.end().await;
 }
 

@@ -154,19 +154,25 @@ impl Themes<'_> {
         Ok(new().count() >= MANY_NEW || new().any(is_old))
     }
 
-    /// Groups the newest memories of a place. Returns how many rows changed. A memory that is changed or forgotten meanwhile
-    /// is left as it is.
-    pub fn group(self, place: &ThemedPlace) -> Result<usize, Error> {
+    /// Groups the newest memories of a place. Returns how many rows changed; `None` if nothing was done because memories wait
+    /// to be indexed. A memory that is changed or forgotten meanwhile is left as it is.
+    pub fn group(self, place: &ThemedPlace) -> Result<Option<usize>, Error> {
         let mark = marks::get(self.0.store.as_ref(), &place.0)?;
-        let changed = self.group_newest(place)? + self.leave_out_older(place)?;
+        let entries = newest(self.0.store.as_ref(), &place.0, MAX_MEMORIES)?;
+        // A row is queued for the indexes by the transaction that writes it. So none of these lacks its vector if nothing
+        // waits now, whatever was said since they were last asked for.
+        if self.waits()? {
+            return Ok(None);
+        }
+        let changed = self.group_newest(entries)? + self.leave_out_older(place)?;
         if let Some(mark) = mark {
             marks::clear(self.0.store.as_ref(), &place.0, &mark)?;
         }
-        Ok(changed)
+        Ok(Some(changed))
     }
 
-    fn group_newest(self, place: &ThemedPlace) -> Result<usize, Error> {
-        let mut entries = newest(self.0.store.as_ref(), &place.0, MAX_MEMORIES)?;
+    /// Groups rows of one place, of which the newest is the first.
+    fn group_newest(self, mut entries: Vec<Entry>) -> Result<usize, Error> {
         entries.reverse();
         let (rows, entries): (Vec<Row>, Vec<Entry>) = rows::readable(entries).into_iter().unzip();
         // What was said before helps to tell the matter of a short message.
