@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -53,12 +53,16 @@ pub struct CommandReport {
     pub interrupted: bool,
 }
 
-/// A question for how far the import of a file is.
-#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+/// A question for how far an import of a person is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgressAsked {
+    /// The name of the person at this machine.
+    pub name: String,
     /// The path of the file on this machine, without links.
     pub path: PathBuf,
+    /// True if it counts only.
+    pub dry_run: bool,
 }
 
 /// How far the import of a file is. Both are 0 before it begins and after it ended.
@@ -109,8 +113,8 @@ pub trait LocalCommands: Send + Sync {
     /// Imports a file. `stop` ends it early.
     async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused>;
 
-    /// Returns how far the import of a file is.
-    fn import_progress(&self, path: &Path) -> ImportProgress;
+    /// Returns how far an import is: of this person, of this file, and counting only or not.
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress;
 
     /// Returns what a person imported.
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused>;

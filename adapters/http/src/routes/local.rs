@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
-use crate::local::PROOF_PATH;
+use crate::local::{Ends, PROOF_PATH};
 use crate::local_commands::{
     CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, ProgressAsked,
     ProjectAsked,
@@ -39,7 +39,7 @@ struct Challenge {
 /// What only the web can answer that knows the key in the data folder.
 #[derive(Serialize, JsonSchema)]
 struct Proof {
-    /// HMAC-SHA256 of the challenge, in base64url.
+    /// HMAC-SHA256 of the challenge and both ends of the connection, in base64url.
     proof: String,
 }
 
@@ -116,12 +116,13 @@ fn refused(CommandRefused(detail): CommandRefused) -> Problem {
 
 async fn prove(
     State(shared): State<Arc<Shared>>,
+    Extension(ends): Extension<Ends>,
     Json(Challenge { challenge }): Json<Challenge>,
 ) -> Result<axum::Json<Proof>, Problem> {
     if challenge.chars().count() > MAX_CHALLENGE_CHARS {
         return Err(Problem::invalid("The challenge has more than 100 characters."));
     }
-    let proof = shared.proof(&challenge).ok_or_else(|| Problem::internal(&"the web has no key yet"))?;
+    let proof = shared.proof(&challenge, ends).ok_or_else(|| Problem::internal(&"the web has no key yet"))?;
     Ok(axum::Json(Proof { proof }))
 }
 
@@ -150,7 +151,7 @@ async fn import_progress(
     State(shared): State<Arc<Shared>>,
     Json(asked): Json<ProgressAsked>,
 ) -> Result<axum::Json<ImportProgress>, Problem> {
-    Ok(axum::Json(shared.commands_here()?.import_progress(&asked.path)))
+    Ok(axum::Json(shared.commands_here()?.import_progress(&asked)))
 }
 
 async fn imports(

@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use azera_adapter_http::{
     CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands, LocalError,
-    ProjectAsked,
+    ProgressAsked, ProjectAsked,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -34,8 +34,12 @@ impl LocalCommands for Engine {
         Ok(report(format!("{} for {}", file.path.display(), file.name)))
     }
 
-    fn import_progress(&self, path: &Path) -> ImportProgress {
-        if path == Path::new("/a.json") { ImportProgress { done: 3, total: 7 } } else { ImportProgress::default() }
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress {
+        if asked.name == "Ann" && asked.path == Path::new("/a.json") && !asked.dry_run {
+            ImportProgress { done: 3, total: 7 }
+        } else {
+            ImportProgress::default()
+        }
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {
@@ -73,8 +77,10 @@ async fn commands_on_this_machine_need_no_owner() {
     let file = json!({"name": "Ann", "persona": null, "project": null, "path": "/a.json", "format": null, "me": null,
         "dry_run": true});
     assert_eq!(call("/api/local/imports", file).await.unwrap()["words"], "/a.json for Ann");
-    for (path, told) in [("/a.json", json!({"done": 3, "total": 7})), ("/b.json", json!({"done": 0, "total": 0}))] {
-        assert_eq!(call("/api/local/imports/progress", json!({"path": path})).await.unwrap(), told);
+    for (name, path, told) in [("Ann", "/a.json", (3, 7)), ("Ann", "/b.json", (0, 0)), ("Ben", "/a.json", (0, 0))] {
+        let asked = json!({"name": name, "path": path, "dry_run": false});
+        let told = json!({"done": told.0, "total": told.1});
+        assert_eq!(call("/api/local/imports/progress", asked).await.unwrap(), told);
     }
     assert_eq!(call("/api/local/imports/list", json!({"name": "Ann"})).await.unwrap()["words"], "of Ann");
     let undo = json!({"name": "Ann", "id": "3f2a", "quotes": false});

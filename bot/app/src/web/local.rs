@@ -1,13 +1,13 @@
 //! What commands on this machine ask of the running Azera, done as the same commands do it where none runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
 use azera_adapter_http::{
     CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
-    ProjectAsked,
+    ProgressAsked, ProjectAsked,
 };
 use azera_config::Config;
 use azera_engine::Engine;
@@ -34,8 +34,8 @@ pub struct RunningCommands {
     importing: Arc<Mutex<()>>,
     /// The import that holds it.
     current: Arc<std::sync::Mutex<Option<CurrentImport>>>,
-    /// The file that it reads, without links, and how far it is.
-    read: Arc<std::sync::Mutex<Option<(PathBuf, ImportProgress)>>>,
+    /// What it reads and for whom, and how far it is.
+    read: Arc<std::sync::Mutex<Option<(ProgressAsked, ImportProgress)>>>,
 }
 
 /// An import that an undo can end.
@@ -91,15 +91,15 @@ impl RunningCommands {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
     }
 
-    fn set_read(&self, read: Option<(PathBuf, ImportProgress)>) {
+    fn set_read(&self, read: Option<(ProgressAsked, ImportProgress)>) {
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = read;
     }
 
-    /// Reads a file into the record, and notes how far it is.
-    async fn record(&self, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
+    /// Reads a file of a person into the record, and notes how far it is.
+    async fn record(&self, name: String, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
         let path = job.path.canonicalize().with_context(|| format!("reading {}", job.path.display()))?;
-        let telling = self.clone();
-        let tell = move |done, total| telling.set_read(Some((path.clone(), ImportProgress { done, total })));
+        let (telling, of) = (self.clone(), ProgressAsked { name, path, dry_run: job.dry_run });
+        let tell = move |done, total| telling.set_read(Some((of.clone(), ImportProgress { done, total })));
         let recorded = record_telling(&self.memory, job, stop, tell).await;
         self.set_read(None);
         recorded
@@ -115,7 +115,7 @@ impl RunningCommands {
 
     async fn import_file(self, file: FileToImport, stop: CancellationToken) -> anyhow::Result<CommandReport> {
         let FileToImport { name, persona, project, path, format, me, dry_run } = file;
-        let target = self.target(name, persona, project.as_deref())?;
+        let target = self.target(name.clone(), persona, project.as_deref())?;
         check_is_file(&path)?;
         let stop = stop.child_token();
         let current = CurrentImport::new(&target, &path, &stop)?;
@@ -130,7 +130,7 @@ impl RunningCommands {
             undone: Known::ImportAgain,
         };
         self.set_current((!dry_run).then_some(current));
-        let recorded = self.record(job, &stop).await;
+        let recorded = self.record(name, job, &stop).await;
         self.set_current(None);
         let report = recorded?;
         let done =
@@ -190,9 +190,9 @@ impl LocalCommands for RunningCommands {
         imported.context("importing").and_then(|imported| imported).map_err(refused)
     }
 
-    fn import_progress(&self, path: &Path) -> ImportProgress {
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.as_ref().filter(|(of, _)| of == path).map_or_else(ImportProgress::default, |(_, progress)| *progress)
+        read.as_ref().filter(|(of, _)| of == asked).map_or_else(ImportProgress::default, |(_, progress)| *progress)
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {
