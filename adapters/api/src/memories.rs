@@ -53,6 +53,17 @@ pub struct MemoryPage {
     pub limit: usize,
 }
 
+/// What a person asked to keep, newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OwnFacts {
+    /// The facts.
+    pub facts: Vec<ShownMemory>,
+    /// How many memories of the record were looked at.
+    pub looked: usize,
+    /// The last memory that was looked at, behind which more may follow; `None` if none is left.
+    pub rest: Option<MemoryId>,
+}
+
 /// A relation of an entity. `Debug` shows no names.
 #[derive(Clone, PartialEq)]
 pub struct ShownRelation {
@@ -169,6 +180,16 @@ pub trait MemoryReader: Send + Sync {
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, HostError>;
 
+    /// Returns facts that this person asked to keep, newest first: at most `limit`, stored before `before`. One call looks at
+    /// some thousand memories at most, so it may return fewer though there are more.
+    async fn own_facts(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, HostError>;
+
     /// Returns what the knowledge graph says of a name: one entity, or several if it may mean several.
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError>;
 
@@ -180,6 +201,10 @@ pub trait MemoryReader: Send + Sync {
         skip: usize,
         limit: usize,
     ) -> Result<ShownThemes, HostError>;
+
+    /// Groups the memories that may be read into themes again, wherever anything is new. Returns how many places were
+    /// grouped; `None` while memories wait to be indexed, which must be done first. It changes nothing that anybody said.
+    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError>;
 
     /// Counts the memories.
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;

@@ -1,15 +1,19 @@
 //! How commands on this machine find the running web: a file in the data folder that only its owner may read.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::Sha256;
 use thiserror::Error;
 
-use crate::private_file;
+use crate::{private_file, secrets};
 
 /// The file's name.
 const FILE: &str = "web.json";
@@ -19,6 +23,67 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest answer that is read. Who uses hooks imports thousands of files, and may list them.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+/// The path at which the web proves that it knows the key.
+pub(crate) const PROOF_PATH: &str = "/api/local/proof";
+
+/// The statuses of a web that was asked too slowly or too often.
+const REQUEST_TIMEOUT: u16 = 408;
+const TOO_MANY_REQUESTS: u16 = 429;
+
+/// The status of a web that has no proof: an older Azera, or another program.
+const NOT_FOUND: u16 = 404;
+
+/// What stands before the challenge in a proof, so that the key signs nothing else by it.
+const PROOF_OF: &[u8] = b"azera local proof\n";
+
+/// The two ends of a connection, as each end sees them. They are part of a proof, so that a program that took the address
+/// over cannot have the web prove itself at another address, and pass that on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    client: SocketAddr,
+    server: SocketAddr,
+}
+
+impl Ends {
+    pub(crate) fn new(client: SocketAddr, server: SocketAddr) -> Self {
+        // A socket of both protocols shows addresses of the older one in another form.
+        let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+        Self { client: canonical(client), server: canonical(server) }
+    }
+}
+
+/// A connection that ends at a moment, whatever the other end sends until then.
+struct Timed {
+    stream: TcpStream,
+    /// `None` for no end.
+    until: Option<Instant>,
+}
+
+impl Timed {
+    fn left(until: Option<Instant>) -> std::io::Result<Option<Duration>> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.stream.set_read_timeout(Self::left(self.until)?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.stream.set_write_timeout(Self::left(self.until)?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
+}
 
 /// What the running web tells commands on this machine.
 #[derive(Clone, Serialize, Deserialize)]
@@ -63,6 +128,15 @@ pub enum LocalError {
     /// The web takes the question and does not answer in time.
     #[error("the web at {address} did not answer in time: Azera is busy or stops; try again later")]
     Busy {
+        /// The address.
+        address: String,
+    },
+    /// What listens there does not know the key, so it is not sent the key.
+    #[error(
+        "what listens at {address} does not prove that it is the Azera of this data folder, so it is asked nothing: \
+         restart Azera if it is an older one"
+    )]
+    Stranger {
         /// The address.
         address: String,
     },
@@ -115,7 +189,8 @@ impl Local {
         self.call_for(method, path, body, Some(TIMEOUT))
     }
 
-    /// Does the same, and waits at most so long for each part of the answer; without a limit if there is none.
+    /// Does the same, and waits at most so long for the connection and the whole answer. Without a limit, only the proof that
+    /// this is the web has one.
     ///
     /// # Errors
     /// The web does not answer, or refuses.
@@ -130,6 +205,7 @@ impl Local {
             let address = self.address.clone();
             match source.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => LocalError::Busy { address },
+                ErrorKind::PermissionDenied => LocalError::Stranger { address },
                 _ => LocalError::Silent { address, source },
             }
         };
@@ -143,6 +219,16 @@ impl Local {
         Err(if text("code") == Some("not_found") { LocalError::Missing(detail) } else { LocalError::Refused(detail) })
     }
 
+    /// Returns the proof of knowing the key, for a challenge that nobody saw before, on one connection.
+    pub(crate) fn proof(&self, challenge: &str, on: Ends) -> Option<String> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_bytes()).ok()?;
+        mac.update(PROOF_OF);
+        mac.update(challenge.as_bytes());
+        // No address has a line end, so the last two lines are these, whatever the challenge is.
+        mac.update(format!("\n{}\n{}", on.client, on.server).as_bytes());
+        Some(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+    }
+
     fn exchange(
         &self,
         method: &str,
@@ -150,24 +236,46 @@ impl Local {
         body: Option<&Value>,
         wait: Option<Duration>,
     ) -> std::io::Result<(u16, String)> {
-        let host = self.host();
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let mut stream = TcpStream::connect(host)?;
-        stream.set_read_timeout(wait)?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.key,
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.take(MAX_ANSWER_BYTES).read_to_string(&mut answer)?;
-        let wrong = || std::io::Error::other("this is no answer of the web");
-        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(wrong)?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(wrong)?;
-        Ok((status, body.to_owned()))
+        let mut connection = self.connect(wait)?;
+        let key = format!("Authorization: Bearer {}\r\nConnection: close\r\n", self.key);
+        self.send(connection.get_mut(), (method, path), &key, &body.map(Value::to_string).unwrap_or_default())?;
+        receive(&mut connection)
+    }
+
+    /// Connects with the web, which proves on this connection that it knows the key before the key is sent. The web may have
+    /// been killed since it wrote the file, and another program of this machine may listen at its address.
+    fn connect(&self, wait: Option<Duration>) -> std::io::Result<BufReader<Timed>> {
+        let begun = Instant::now();
+        let first = wait.unwrap_or(TIMEOUT).min(TIMEOUT);
+        let address = self.host().to_socket_addrs()?.next().ok_or(ErrorKind::AddrNotAvailable)?;
+        let stream = TcpStream::connect_timeout(&address, first)?;
+        let ends = Ends::new(stream.local_addr()?, stream.peer_addr()?);
+        let mut connection = BufReader::new(Timed { stream, until: Some(begun + first) });
+        let challenge = secrets::token().map_err(std::io::Error::other)?;
+        let body = json!({"challenge": challenge}).to_string();
+        self.send(connection.get_mut(), ("POST", PROOF_PATH), "", &body)?;
+        let (status, answer) = receive(&mut connection)?;
+        match status {
+            200 | NOT_FOUND => {}
+            REQUEST_TIMEOUT | TOO_MANY_REQUESTS | 500.. => return Err(ErrorKind::WouldBlock.into()),
+            _ => return Err(std::io::Error::other(format!("it refuses to prove itself, with the status {status}"))),
+        }
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let given = answer.get("proof").and_then(Value::as_str).unwrap_or_default();
+        if !self.proof(&challenge, ends).is_some_and(|proof| secrets::same(&proof, given)) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        connection.get_mut().until = wait.map(|wait| begun + wait);
+        Ok(connection)
+    }
+
+    fn send(&self, stream: &mut Timed, (method, path): (&str, &str), headers: &str, body: &str) -> std::io::Result<()> {
+        let (host, length) = (self.host(), body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice())
     }
 
     /// Writes the file, which is never readable for others.
@@ -186,6 +294,30 @@ impl Local {
     }
 }
 
+/// Reads one answer: its status and its body.
+fn receive(connection: &mut BufReader<Timed>) -> std::io::Result<(u16, String)> {
+    let wrong = || std::io::Error::other("this is no answer of the web");
+    let mut input = connection.take(MAX_ANSWER_BYTES);
+    let (mut status, mut length) = (None, None);
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line)?;
+        match line.trim_end() {
+            "" if status.is_some() => break,
+            "" => return Err(wrong()),
+            first if status.is_none() => status = first.split(' ').nth(1).and_then(|status| status.parse().ok()),
+            header => {
+                let length_of = header.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+                length = length_of.and_then(|(_, bytes)| bytes.trim().parse().ok()).or(length);
+            }
+        }
+        status.ok_or_else(wrong)?;
+    }
+    let mut body = String::new();
+    input.take(length.unwrap_or(MAX_ANSWER_BYTES)).read_to_string(&mut body)?;
+    Ok((status.ok_or_else(wrong)?, body))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -199,5 +331,88 @@ mod tests {
         let local = Local { address, setup: None, key: "azl_1".to_owned() };
         let answer = local.call_for("GET", "/", None, Some(Duration::from_millis(1)));
         assert!(matches!(answer, Err(LocalError::Busy { .. })));
+    }
+
+    /// Answers one question as a program does that is no web of this data folder. It hears no secret. Returns what is said
+    /// of it.
+    fn answered(status: &str, body: impl FnOnce(&Local, &str, Ends) -> String) -> LocalError {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let local = Local { address, setup: None, key: "azl_secret".to_owned() };
+        let asked = local.clone();
+        let asking = std::thread::spawn(move || asked.call("POST", "/api/local/imports", Some(&json!({"a": "b"}))));
+        let (mut stranger, client) = listener.accept().unwrap();
+        let mut heard = [0; 4_096];
+        let begun = stranger.read(&mut heard).unwrap();
+        let mut heard = String::from_utf8_lossy(heard.get(..begun).unwrap()).into_owned();
+        let challenge = heard.rsplit('"').nth(1).unwrap_or_default().to_owned();
+        let body = body(&local, &challenge, Ends::new(client, stranger.local_addr().unwrap()));
+        write!(stranger, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let error = asking.join().unwrap().unwrap_err();
+        stranger.read_to_string(&mut heard).unwrap();
+        assert!(heard.contains("challenge") && !heard.contains("azl_") && !heard.contains("imports"), "{heard}");
+        error
+    }
+
+    #[test]
+    fn a_proof_that_was_given_at_another_address_or_to_another_program_is_none() {
+        let proof = |local: &Local, challenge: &str, on: Ends| json!({"proof": local.proof(challenge, on)}).to_string();
+        let elsewhere = |local: &Local, challenge: &str, on: Ends| {
+            proof(local, challenge, Ends { server: "127.0.0.2:80".parse().unwrap(), ..on })
+        };
+        assert!(matches!(answered("200 OK", elsewhere), LocalError::Stranger { .. }));
+        let passed_on = |local: &Local, challenge: &str, on: Ends| {
+            proof(local, challenge, Ends { client: "127.0.0.1:4711".parse().unwrap(), ..on })
+        };
+        assert!(matches!(answered("200 OK", passed_on), LocalError::Stranger { .. }));
+    }
+
+    #[test]
+    fn a_web_that_is_busy_or_refuses_is_no_stranger() {
+        let none = |_: &Local, _: &str, _: Ends| "{}".to_owned();
+        for status in ["408 Request Timeout", "429 Too Many Requests", "503 Service Unavailable", "500 Error"] {
+            assert!(matches!(answered(status, none), LocalError::Busy { .. }), "{status}");
+        }
+        assert!(matches!(answered("404 Not Found", none), LocalError::Stranger { .. }));
+        let refused = answered("421 Misdirected Request", none).to_string();
+        assert!(refused.contains("refuses to prove itself, with the status 421"), "{refused}");
+    }
+
+    #[test]
+    fn both_ends_of_a_socket_of_both_protocols_are_named_alike() {
+        let end = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (old, mapped) = (end("127.0.0.1:4711"), end("[::ffff:127.0.0.1]:4711"));
+        assert_eq!(Ends::new(old, mapped), Ends::new(mapped, old));
+    }
+
+    #[test]
+    fn a_program_that_took_the_address_over_is_not_sent_the_key() {
+        let nothing = |_: &Local, _: &str, _: Ends| "{}".to_owned();
+        let other_key = |local: &Local, challenge: &str, on: Ends| {
+            let other = Local { key: "azl_other".to_owned(), ..local.clone() };
+            json!({"proof": other.proof(challenge, on)}).to_string()
+        };
+        let no_json = |_: &Local, _: &str, _: Ends| "x".to_owned();
+        for error in [answered("200 OK", nothing), answered("200 OK", other_key), answered("200 OK", no_json)] {
+            assert!(matches!(error, LocalError::Stranger { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_proof_is_for_one_challenge_one_key_and_one_connection() {
+        let local = |key: &str| Local { address: String::new(), setup: None, key: key.to_owned() };
+        let on = |client: u16, server: u16| {
+            Ends::new(SocketAddr::from(([127, 0, 0, 1], client)), SocketAddr::from(([127, 0, 0, 1], server)))
+        };
+        let proof = local("azl_1").proof("one", on(1, 2));
+        assert!(proof.is_some() && proof == local("azl_1").proof("one", on(1, 2)));
+        for (key, challenge, on) in [
+            ("azl_1", "two", on(1, 2)),
+            ("azl_2", "one", on(1, 2)),
+            ("azl_1", "one", on(3, 2)),
+            ("azl_1", "one", on(1, 3)),
+        ] {
+            assert!(proof != local(key).proof(challenge, on));
+        }
     }
 }

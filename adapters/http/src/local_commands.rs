@@ -53,6 +53,28 @@ pub struct CommandReport {
     pub interrupted: bool,
 }
 
+/// A question for how far an import of a person is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressAsked {
+    /// The name of the person at this machine.
+    pub name: String,
+    /// The path of the file on this machine, without links.
+    pub path: PathBuf,
+    /// True if it counts only.
+    pub dry_run: bool,
+}
+
+/// How far the import of a file is. Both are 0 before it begins and after it ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportProgress {
+    /// Bytes of the file that were read.
+    pub done: u64,
+    /// Bytes of the file.
+    pub total: u64,
+}
+
 /// A question for the imports of a person.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +112,9 @@ pub trait LocalCommands: Send + Sync {
 
     /// Imports a file. `stop` ends it early.
     async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused>;
+
+    /// Returns how far an import is: of this person, of this file, and counting only or not.
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress;
 
     /// Returns what a person imported.
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused>;

@@ -18,6 +18,7 @@ use tower::ServiceExt;
 
 use crate::connection::{Place, Places, TimedStream};
 use crate::guard::Peer;
+use crate::local::Ends;
 
 /// Most connections at once. Further ones wait.
 const MAX_CONNECTIONS: usize = 2_048;
@@ -77,8 +78,12 @@ fn connect(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
+    let local = stream.local_addr().ok();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
+        if let Some(local) = local {
+            request.extensions_mut().insert(Ends::new(peer, local));
+        }
         router.clone().oneshot(request.map(axum::body::Body::new) as Request)
     });
     let connection = http1::Builder::new()

@@ -14,7 +14,7 @@ use crate::events::Events;
 use crate::guard::Client;
 use crate::limits::{FAILURES, GUESSES, MESSAGES, REQUESTS, RateLimit};
 use crate::live::LiveReplies;
-use crate::local::Local;
+use crate::local::{Ends, Local};
 use crate::oauth::{ACCESS_PREFIX, Codes, Origin};
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
@@ -192,6 +192,11 @@ impl Shared {
     /// Returns true if this is the key of this machine's commands, which works only from this machine.
     pub(crate) fn is_of_machine(&self, key: &str, client: &Client) -> bool {
         client.is_local && self.local.get().is_some_and(|(local, _)| secrets::same(local, &secrets::digest(key)))
+    }
+
+    /// Returns the proof for a command of this machine that this web is the one that wrote the file; see [`Local::proof`].
+    pub(crate) fn proof(&self, challenge: &str, on: Ends) -> Option<String> {
+        self.local.get().and_then(|(_, local)| local.proof(challenge, on))
     }
 
     /// Returns whom a key or a token stands for. The key of this machine's commands works only from this machine.

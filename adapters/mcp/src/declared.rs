@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::chats::{Conversations, OfChat, OfReply, Timeline};
+use crate::checkpoints::{Checkpoints, Restored, Saved, ToList, ToRestore, ToSave};
 use crate::coding::{Budget, OfProject, Procedures};
 use crate::context::{Continued, OfQuestion, Optimized, ToContinue};
-use crate::episodes::{Chain, Cues, Episodes, OfSession};
+use crate::episodes::{Chain, Cues, Episodes, OfSession, TwoEpisodes};
 use crate::graph::{Beginning, Entities, OfName, TwoNames};
 use crate::known::{Counting, KnownPage, Knowns};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
@@ -94,6 +95,10 @@ const fn reads_vault(rights: Rights) -> bool {
 
 const fn lists_vault(rights: Rights) -> bool {
     rights.read || rights.vault
+}
+
+const fn reads_and_writes(rights: Rights) -> bool {
+    rights.read && rights.write
 }
 
 const fn composes(rights: Rights) -> bool {
@@ -269,6 +274,14 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     )),
+    without_quotes(tool::<Nothing, themes::Rebuilt>(
+        "raptor_rebuild",
+        "Rebuild the themes",
+        "Groups the memories that this session may read into themes again, wherever anything is new. Azera does that by itself in \
+         quiet times, so it is needed only if `themes` lacks what was said just now.",
+        Effect::Changes,
+        reads_and_writes,
+    )),
     tool::<Page, Insights>(
         "reflection_insights",
         "Insights of reflections",
@@ -324,6 +337,38 @@ const TOOLS: &[Declared] = &[
         "episode_chain",
         "Chain of episodes",
         "Returns all episodes about the same matter, from the first to the one that settled it.",
+        Effect::Reads,
+        reads,
+    ),
+    without_quotes(tool::<TwoEpisodes, Kept>(
+        "episode_link",
+        "Link two episodes",
+        "States that one episode came from an earlier one, as a memory of the person. `episode_chain` then returns both. `forget` \
+         with the id in the answer undoes it. Use it only if the person said so, or the episodes show it.",
+        Effect::Adds,
+        reads_and_writes,
+    )),
+    without_quotes(tool::<ToSave, Saved>(
+        "checkpoint_save",
+        "Save a checkpoint",
+        "Keeps where a piece of work stands, so that a later session can go on with it. It is a memory of the person. One with \
+         the same title and project no longer holds then; the newest ten of these are left, and older ones are forgotten. \
+         `forget` removes one, and the older one holds again: to remove all, list with `replaced: true` and forget each.",
+        Effect::Replaces,
+        reads_and_writes,
+    )),
+    tool::<ToList, Checkpoints>(
+        "checkpoint_list",
+        "List checkpoints",
+        "Lists what was kept with `checkpoint_save`, newest first, without the states.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<ToRestore, Restored>(
+        "checkpoint_restore",
+        "Restore a checkpoint",
+        "Returns where a piece of work stands, as it was kept with `checkpoint_save`: one by its id, or the newest of a title \
+         or project.",
         Effect::Reads,
         reads,
     ),

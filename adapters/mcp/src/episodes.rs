@@ -1,4 +1,7 @@
-//! Tools about episodes, which are coding sessions and everyday conversations: `cue_search` and `episode_chain`.
+//! Tools about episodes, which are coding sessions and everyday conversations: `cue_search` and `episode_chain`. `links` has
+//! `episode_link`.
+
+mod links;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,6 +15,9 @@ use crate::failure::Failure;
 use crate::paging::{self, List};
 use crate::session::Caller;
 use crate::texts::QUOTED;
+
+use links::StatedCause;
+pub(crate) use links::TwoEpisodes;
 
 /// Which kind of episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -173,6 +179,9 @@ pub(crate) struct Episode {
     /// The earlier conversation that the reason points at.
     #[serde(skip_serializing_if = "Option::is_none")]
     caused_by: Option<CausedBy>,
+    /// The earlier episodes that the person named as causes, with `episode_link`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stated_causes: Vec<StatedCause>,
     /// Other episodes about the same matter, the oldest first.
     linked: Vec<String>,
     /// The memory that the title stands in.
@@ -199,6 +208,7 @@ impl From<ShownSession> for Episode {
             solved: shown.solved.map(Evidence::from),
             why: None,
             caused_by: None,
+            stated_causes: Vec::new(),
             linked: shown.linked.iter().map(ToString::to_string).collect(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -227,6 +237,7 @@ impl From<ShownConversation> for Episode {
             solved: solved.map(Evidence::from),
             why: shown.why.map(Evidence::from),
             caused_by: shown.cause.map(|(id, said)| CausedBy { session: id.to_string(), said: said.into() }),
+            stated_causes: Vec::new(),
             linked: Vec::new(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -246,6 +257,9 @@ pub(crate) struct Episodes {
     notice: &'static str,
     /// The episodes.
     sessions: Vec<Episode>,
+    /// True if only the newest links that the person stated were looked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    links_cut: bool,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -266,6 +280,9 @@ pub(crate) struct Chain {
     notice: &'static str,
     /// The episodes.
     sessions: Vec<Episode>,
+    /// True if only the newest links that the person stated were looked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    links_cut: bool,
 }
 
 fn moment(name: &str, given: Option<&str>) -> Result<Option<Timestamp>, Failure> {
@@ -289,7 +306,11 @@ impl Cues {
         let one = &found.episode;
         let about = format!("{} {} {}", one.title, one.people.join(" "), one.names.join(" "));
         let reasons: Vec<&str> = one.problem.iter().chain(&one.why).map(|it| it.text.as_str()).collect();
+        // Projects are named in this form.
+        let project = self.project.as_deref().map(|name| name.trim().to_lowercase().replace(':', "-"));
         has_words(&about, self.what.as_deref())
+            && self.kind.is_none_or(|kind| kind.as_str() == one.kind)
+            && (project.is_none() || project == one.project)
             && (self.place.is_none() || has_words(one.place.as_deref().unwrap_or_default(), self.place.as_deref()))
             && (self.why.is_none() || !reasons.is_empty() && has_words(&reasons.join(" "), self.why.as_deref()))
             && self.ending.is_none_or(|ending| ending.as_str() == one.ending)
@@ -324,42 +345,38 @@ fn with_links(conversations: Vec<ShownConversation>) -> Vec<Timed> {
 }
 
 impl Caller {
-    /// Returns the episodes that may be read, the newest first.
-    async fn all_episodes(&self, kind: Option<Kind>, project: Option<String>) -> Result<Vec<Timed>, Failure> {
+    /// Returns the episodes that may be read, the newest first, and whether stated links may be missing. An episode may be
+    /// linked with any other, so all are read.
+    async fn all_episodes(&self) -> Result<(Vec<Timed>, bool), Failure> {
         let (reader, platform) = (&self.engine.sessions, &self.session.platform);
-        let mut found = Vec::new();
-        if kind != Some(Kind::Conversation) {
-            let at = self.begin().await?;
-            let sessions = reader.coding_sessions(platform, at, project.clone()).await?.into_iter();
-            found.extend(sessions.map(|one| Timed { span: one.span, episode: Episode::from(one) }));
-        }
-        if kind != Some(Kind::Coding) && project.is_none() {
-            let at = self.begin().await?;
-            found.extend(with_links(reader.conversations(platform, at).await?));
-        }
+        let sessions = reader.coding_sessions(platform, self.begin().await?, None).await?.into_iter();
+        let mut found: Vec<Timed> = sessions.map(|one| Timed { span: one.span, episode: Episode::from(one) }).collect();
+        found.extend(with_links(reader.conversations(platform, self.begin().await?).await?));
         // The sort keeps the order among equals.
         found.sort_by_key(|one| std::cmp::Reverse(one.span.1));
-        Ok(found)
+        let is_cut = self.add_stated_links(&mut found).await?;
+        Ok((found, is_cut))
     }
 
     pub(crate) async fn cue_search(&self, cues: Cues) -> Result<Episodes, Failure> {
         let (since, until) = (moment("since", cues.since.as_deref())?, moment("until", cues.until.as_deref())?);
         let list = cues.list();
         let (after, limit) = (list.after(cues.cursor.as_deref())?, paging::limit(cues.limit)?);
-        let mut found = self.all_episodes(cues.kind, cues.project.clone()).await?;
+        let (mut found, links_cut) = self.all_episodes().await?;
         found.retain(|one| cues.fits(one, since, until));
         let (page, next_cursor) = paging::page(&list, found, after, limit, |one: &Timed| one.episode.session.clone())?;
-        Ok(Episodes { notice: QUOTED, sessions: page.into_iter().map(|one| one.episode).collect(), next_cursor })
+        let sessions = page.into_iter().map(|one| one.episode).collect();
+        Ok(Episodes { notice: QUOTED, sessions, links_cut, next_cursor })
     }
 
     pub(crate) async fn episode_chain(&self, of: OfSession) -> Result<Chain, Failure> {
-        let mut all = self.all_episodes(None, None).await?;
+        let (mut all, links_cut) = self.all_episodes().await?;
         let unknown = || Failure::refused(format!("There is no episode {:?}. `cue_search` lists them.", of.session));
         let first = all.iter().find(|one| one.episode.session == of.session).ok_or_else(unknown)?;
         let mut wanted: BTreeSet<String> = first.episode.linked.iter().cloned().collect();
         wanted.insert(of.session);
         all.retain(|one| wanted.contains(&one.episode.session));
         all.reverse();
-        Ok(Chain { notice: QUOTED, sessions: all.into_iter().map(|one| one.episode).collect() })
+        Ok(Chain { notice: QUOTED, sessions: all.into_iter().map(|one| one.episode).collect(), links_cut })
     }
 }

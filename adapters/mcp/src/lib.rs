@@ -11,6 +11,7 @@
 //! - Texts of memories are data. Each answer that holds some says so.
 
 mod chats;
+mod checkpoints;
 mod coding;
 mod context;
 mod declared;
@@ -27,6 +28,7 @@ mod resources;
 mod search;
 mod server;
 mod session;
+mod statements;
 mod stream;
 mod texts;
 mod themes;

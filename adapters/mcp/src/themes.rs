@@ -1,4 +1,4 @@
-//! The tools `themes` and `raptor_status`: what is talked about most.
+//! The tools `themes`, `raptor_status` and `raptor_rebuild`: what is talked about most.
 
 use azera_adapter::{ShownMemory, ShownTheme, ShownThemes};
 use azera_types::Text;
@@ -87,7 +87,30 @@ pub(crate) struct Status {
     pub(crate) is_cut: bool,
 }
 
+/// What grouping again did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Rebuilt {
+    /// In how many places memories were grouped again: those where anything was new, edited or forgotten since.
+    pub(crate) places: usize,
+    /// True if nothing was grouped because memories wait to be indexed. Try again in a minute.
+    pub(crate) must_wait: bool,
+    /// How many themes there were before.
+    pub(crate) themes_before: usize,
+    /// How far memories are grouped now.
+    pub(crate) status: Status,
+}
+
 impl Caller {
+    /// Groups again what the session may read, wherever anything is new. The same call twice does nothing more.
+    pub(crate) async fn raptor_rebuild(&self) -> Result<Rebuilt, Failure> {
+        let before = self.raptor_status().await?;
+        let at = self.begin().await?;
+        let grouped = self.engine.memories.group_themes(&self.session.platform, at).await?;
+        let status = self.raptor_status().await?;
+        let (places, must_wait) = (grouped.unwrap_or(0), grouped.is_none());
+        Ok(Rebuilt { places, must_wait, themes_before: before.themes, status })
+    }
+
     pub(crate) async fn raptor_status(&self) -> Result<Status, Failure> {
         let at = self.begin().await?;
         let waiting = self.engine.memories.counts(&self.session.platform, at.clone()).await?.queued;

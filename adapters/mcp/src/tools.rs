@@ -61,6 +61,14 @@ impl Caller {
             "procedures" => value(self.procedures(arguments(given)?).await?),
             "cue_search" => value(self.cue_search(arguments(given)?).await?),
             "episode_chain" => value(self.episode_chain(arguments(given)?).await?),
+            "episode_link" => value(self.episode_link(arguments(given)?).await?),
+            "checkpoint_save" => value(self.checkpoint_save(arguments(given)?).await?),
+            "checkpoint_list" => value(self.checkpoint_list(arguments(given)?).await?),
+            "checkpoint_restore" => value(self.checkpoint_restore(arguments(given)?).await?),
+            "raptor_rebuild" => {
+                let Nothing {} = arguments(given)?;
+                value(self.raptor_rebuild().await?)
+            }
             "raptor_status" => {
                 let Nothing {} = arguments(given)?;
                 value(self.raptor_status().await?)

@@ -174,7 +174,7 @@ fn statement(text: &str) -> Result<&str, Failure> {
 }
 
 /// Returns the memory that an answer names first, between backticks.
-fn kept(answer: String) -> Result<Kept, Failure> {
+pub(crate) fn kept(answer: String) -> Result<Kept, Failure> {
     let id = answer.split('`').nth(1).and_then(|id| id.parse::<MemoryId>().ok());
     id.map(|id| Kept { id: id.to_string() }).ok_or_else(|| Failure::refused(answer))
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use azera_memory::{Embedded, IndexWork, NextPlace, ThemedPlace};
+use azera_memory::{Embedded, IndexWork};
 use azera_model_api::{Priority, Purpose};
-use azera_types::{MemoryId, PersonaId, Timestamp};
+use azera_types::{MemoryId, PersonaId};
 use tokio::sync::Notify;
 
 use crate::error::Error;
+use crate::grouping::Grouping;
 use crate::learning_stages::{LearningStage, StageClock};
 use crate::services::Services;
 use crate::vectors::cosine;
@@ -22,14 +23,12 @@ pub(crate) struct Indexer {
     /// Held while one round of indexing runs.
     running: tokio::sync::Mutex<()>,
     wanted: Notify,
-    /// When themes were last looked for.
-    looked_for_themes: Mutex<Option<Timestamp>>,
-    /// The last place whose memories were grouped, if the round ended before the last one.
-    themed: Mutex<Option<ThemedPlace>>,
+    /// How far memories are grouped into themes.
+    pub(crate) grouping: Grouping,
 }
 
 /// Memories embedded in one batch.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Texts embedded before indexing checks again whether somebody waits for an answer; they take about a tenth of a
 /// second on one core.
@@ -37,7 +36,7 @@ const TEXTS_AT_ONCE: usize = 8;
 
 /// Longest time that live chat delays one group of texts. On a busy server, indexing still embeds about twenty texts a
 /// second.
-const LONGEST_LULL: Duration = Duration::from_millis(250);
+pub(crate) const LONGEST_LULL: Duration = Duration::from_millis(250);
 
 /// Memories indexed between two optimisations of the vector index; this keeps each optimisation short.
 const OPTIMIZE_EVERY: usize = 50_000;
@@ -66,9 +65,6 @@ const WORDS_BATCH: usize = 1_024;
 /// A text without words, which no working model refuses.
 const WORDLESS: &str = ".";
 
-/// Minimum time between two looks for themes. Each reads the newest rows of every place.
-const LOOK_FOR_THEMES: Duration = Duration::from_secs(10 * 60);
-
 /// Memories that one turn may add: the message and the reply.
 const TURN_MEMORIES: usize = 2;
 
@@ -96,8 +92,7 @@ impl Indexer {
             bounded: Mutex::default(),
             running: tokio::sync::Mutex::default(),
             wanted: Notify::new(),
-            looked_for_themes: Mutex::default(),
-            themed: Mutex::default(),
+            grouping: Grouping::default(),
         }
     }
 
@@ -175,82 +170,6 @@ impl Indexer {
                 self.services.foreground.until_quiet(LONGEST_LULL).await;
             }
         }
-    }
-
-    /// Groups the memories of places where enough was said since, for `/memory themes`. Returns how many places were grouped.
-    pub(crate) async fn find_themes(&self) -> Result<usize, Error> {
-        while self.services.blocking(|memory| memory.themes().fill(BATCH)).await? {
-            if self.services.stopping.is_cancelled() {
-                return Ok(0);
-            }
-            self.services.foreground.until_quiet(LONGEST_LULL).await;
-        }
-        // A round that ended early goes on where it ended, so that no place waits for those before it.
-        let begin = self.themed().clone();
-        let mut grouped = if begin.is_some() { self.group_from(begin).await? } else { 0 };
-        let is_at_end = self.themed().is_none();
-        if is_at_end {
-            grouped += self.group_from(None).await?;
-            self.services.blocking(|memory| memory.themes().sweep()).await?;
-        }
-        Ok(grouped)
-    }
-
-    fn themed(&self) -> MutexGuard<'_, Option<ThemedPlace>> {
-        self.themed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Groups the memories of the due places after one, and notes how far it came. Returns how many places were grouped.
-    async fn group_from(&self, mut after: Option<ThemedPlace>) -> Result<usize, Error> {
-        let now = self.services.clock.now();
-        let mut grouped = 0;
-        loop {
-            *self.themed() = after.clone();
-            if self.services.stopping.is_cancelled() {
-                return Ok(grouped);
-            }
-            let from = after.clone();
-            let next = self.services.blocking(move |memory| memory.themes().next_due(from.as_ref(), now)).await?;
-            let place = match next {
-                NextPlace::Due(place) => place,
-                NextPlace::Later => return Ok(grouped),
-                NextPlace::None => break,
-            };
-            self.services.foreground.until_quiet(LONGEST_LULL).await;
-            after = Some(place.clone());
-            let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Themes);
-            match self.services.blocking(move |memory| memory.themes().group(&place)).await {
-                Ok(changed) => {
-                    clock.done();
-                    tracing::debug!(changed, "memories of a place were grouped by themes");
-                }
-                // The other places need not wait for this one.
-                Err(error) => tracing::warn!(%error, "cannot group the memories of a place by themes"),
-            }
-            grouped += 1;
-        }
-        *self.themed() = None;
-        Ok(grouped)
-    }
-
-    /// Looks for themes, unless that was done a short while ago.
-    pub(crate) async fn find_themes_if_due(&self) {
-        if self.is_time_for_themes()
-            && let Err(error) = self.find_themes().await
-        {
-            tracing::warn!(%error, "cannot find themes");
-        }
-    }
-
-    /// Returns true if it is time to look for themes, and notes that.
-    fn is_time_for_themes(&self) -> bool {
-        let now = self.services.clock.now();
-        let mut looked = self.looked_for_themes.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = looked.is_none_or(|looked| now.duration_since(looked).unsigned_abs() >= LOOK_FOR_THEMES);
-        if is_due {
-            *looked = Some(now);
-        }
-        is_due
     }
 
     /// Records that a persona got a memory, if its memories are limited.

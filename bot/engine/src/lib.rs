@@ -29,6 +29,7 @@ mod error;
 mod files;
 mod foreground_gate;
 mod forgetting;
+mod grouping;
 mod hearth;
 mod host;
 mod indexing;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownKnown, ShownKnowns,
-    ShownMemory, ShownRelation, ShownTheme, ShownThemes,
+    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownKnown,
+    ShownKnowns, ShownMemory, ShownRelation, ShownTheme, ShownThemes,
 };
 use azera_memory::{Calendar, Entity, EntityLink, Known, Label, Memory, MemoryRow, ReadScope, Theme};
 use azera_types::{MemoryId, PersonId, PlatformId};
@@ -15,6 +15,9 @@ use crate::error::Error;
 use crate::reading::MAX_LISTED;
 use crate::report::holding;
 use crate::zones::stretch;
+
+/// Most memories among which one call looks for facts of a person.
+const ROWS_AT_ONCE: usize = 8_192;
 
 /// What may be shown to somebody, and the calendar by which it is told.
 struct Telling<'a> {
@@ -140,6 +143,23 @@ impl Engine {
         self.told(platform, &at, list).await
     }
 
+    async fn list_own_facts(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, Error> {
+        let person = at.person.clone();
+        let list = move |telling: &Telling<'_>| {
+            let most = (limit.min(MAX_LISTED), ROWS_AT_ONCE);
+            let found = telling.memory.memories().kept_within(telling.read_scope, &person, before, most)?;
+            let facts: Result<Vec<ShownMemory>, _> = found.facts.into_iter().map(|row| telling.shown(row)).collect();
+            Ok(OwnFacts { facts: facts?, looked: found.looked, rest: found.rest })
+        };
+        self.told(platform, &at, list).await
+    }
+
     async fn count_memories(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, Error> {
         let Some(here) = self.here(platform, &at).await? else { return Ok(MemoryCounts::default()) };
         let stats = self.0.services.blocking(move |memory| memory.stats(&here.read_scope)).await?;
@@ -177,6 +197,15 @@ impl Engine {
             Ok(ShownThemes { is_cut, themes: themes?, total })
         };
         self.told(platform, &at, list).await
+    }
+}
+
+impl Engine {
+    async fn regroup_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, Error> {
+        match self.here(platform, &at).await? {
+            Some(here) => self.0.indexer.group_readable(here.read_scope).await,
+            None => Ok(Some(0)),
+        }
     }
 }
 
@@ -236,6 +265,16 @@ impl MemoryReader for Engine {
         self.for_adapter(self.list_memories(platform, at, page).await)
     }
 
+    async fn own_facts(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, HostError> {
+        self.for_adapter(self.list_own_facts(platform, at, before, limit).await)
+    }
+
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
         self.for_adapter(self.list_entities(platform, at, name).await)
     }
@@ -248,6 +287,10 @@ impl MemoryReader for Engine {
         limit: usize,
     ) -> Result<ShownThemes, HostError> {
         self.for_adapter(self.list_themes(platform, at, skip, limit).await)
+    }
+
+    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
+        self.for_adapter(self.regroup_themes(platform, at).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

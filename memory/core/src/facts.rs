@@ -4,7 +4,11 @@ use azera_types::{Author, ChatId, MemoryId, PersonId, PersonaId, Scope, Text, Ti
 
 use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, ReadScope, Table, codec};
+use crate::store::Order;
+use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
+
+/// Number of rows read at once.
+const PAGE: usize = 256;
 
 impl MemoryRow {
     /// Returns true if it is a fact that a person asked to remember.
@@ -71,6 +75,51 @@ impl Memories<'_> {
         facts.truncate(limit);
         Ok(facts)
     }
+
+    /// Returns the next facts that a person asked to keep and that `read_scope` allows, newest first: at most `limit`, among
+    /// at most `rows` memories of the record that were stored before `before`, or the newest ones.
+    pub fn kept_within(
+        self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        before: Option<MemoryId>,
+        (limit, rows): (usize, usize),
+    ) -> Result<KeptPage, Error> {
+        let mut page = KeptPage { facts: Vec::new(), looked: 0, rest: before };
+        while page.facts.len() < limit && page.looked < rows {
+            let (after, size) = (page.rest.map(keys::memory), PAGE.min(rows - page.looked));
+            let entries = self.0.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, size)?;
+            let is_last = entries.len() < size;
+            for (_, value) in entries {
+                let memory: MemoryRow = codec::decode(Table::Memories, &value)?;
+                page.looked += 1;
+                page.rest = Some(memory.id);
+                let allowed = read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
+                if allowed && memory.is_kept() && memory.author.person() == Some(person) {
+                    page.facts.push(memory);
+                    if page.facts.len() == limit {
+                        return Ok(page);
+                    }
+                }
+            }
+            if is_last {
+                page.rest = None;
+                break;
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// Facts that a person asked to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptPage {
+    /// The facts, newest first.
+    pub facts: Vec<MemoryRow>,
+    /// How many memories of the record were looked at.
+    pub looked: usize,
+    /// The last one that was looked at, behind which the next page begins; `None` if none is left.
+    pub rest: Option<MemoryId>,
 }
 
 /// A fact to store.

@@ -113,7 +113,7 @@ pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
 pub use export_files::FilesPart;
 pub use extraction_progress::ExtractionProgress;
-pub use facts::NewFact;
+pub use facts::{KeptPage, NewFact};
 pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};

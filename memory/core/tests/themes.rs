@@ -127,6 +127,18 @@ impl World {
 
     /// Indexes what is queued, and groups what is due ten days later. Returns how many rows changed.
     fn settle(&self) -> usize {
+        self.index();
+        while self.memory.themes().fill(2).unwrap() {}
+        let (mut changed, mut after) = (0, None);
+        while let NextPlace::Due(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
+            changed += self.memory.themes().group(&place).unwrap().unwrap();
+            after = Some(place);
+        }
+        changed
+    }
+
+    /// Indexes what is queued.
+    fn index(&self) {
         loop {
             let work = self.memory.indexing().work(100).unwrap();
             if work.is_empty() {
@@ -138,13 +150,6 @@ impl World {
             };
             self.memory.indexing().index(work.into_iter().map(embed).collect()).unwrap();
         }
-        while self.memory.themes().fill(2).unwrap() {}
-        let (mut changed, mut after) = (0, None);
-        while let NextPlace::Due(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
-            changed += self.memory.themes().group(&place).unwrap();
-            after = Some(place);
-        }
-        changed
     }
 
     fn themes(&self, read_scope: &ReadScope) -> Vec<Theme> {
@@ -423,4 +428,72 @@ fn old_restored_and_mended_records_get_their_themes() {
     mended.settle();
     assert_eq!(mended.themes(&public("azera", None)).len(), whole.len());
     assert!(mended.memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_reader_may_have_places_grouped_at_once_where_anything_is_new_and_nowhere_else() {
+    let world = World::new();
+    world.facts(1, &BOATS);
+    world.fact(dm(), 20, "the boat needs a new mast in secret");
+    let changed = |read_scope: &ReadScope| world.memory.themes().changed(read_scope).unwrap();
+    assert_eq!(changed(&public("azera", None)), None, "nothing has a vector yet");
+    assert_eq!(world.settle(), 5);
+    assert_eq!(changed(&with_zoe()).map(|places| places.len()), Some(0), "everything is grouped");
+    world.fact(realm(), 30, "another boat came into sight");
+    world.index();
+    assert!(matches!(world.memory.themes().next_due(None, at(31)).unwrap(), NextPlace::None), "one is few");
+    assert_eq!(changed(&public("luna", None)), Some(Vec::new()), "personas share nothing");
+    assert_eq!(changed(&public("azera", Some(at(25)))), Some(Vec::new()), "a newcomer is shown no stored theme");
+    let places = changed(&with_zoe()).unwrap();
+    assert_eq!(places.len(), 1, "in the direct messages, nothing is new");
+    assert_eq!(world.memory.themes().group(&places[0]).unwrap(), Some(1));
+    assert_eq!(world.themes(&public("azera", None))[0].memories, 5);
+    assert_eq!(changed(&with_zoe()), Some(Vec::new()), "the same call twice changes nothing more");
+}
+
+#[test]
+fn what_is_said_between_two_places_is_not_taken_for_compared() {
+    let world = World::new();
+    world.facts(1, &BOATS);
+    world.fact(dm(), 20, "the boat needs a new mast in secret");
+    world.index();
+    while world.memory.themes().fill(2).unwrap() {}
+    let places = world.memory.themes().changed(&with_zoe()).unwrap().unwrap();
+    assert_eq!(places.len(), 2);
+    assert!(world.memory.themes().group(&places[0]).unwrap().is_some());
+    // It is in one of the two places, and has no vector yet.
+    world.fact(realm(), 30, "another boat came into sight");
+    world.fact(dm(), 31, "another boat came into sight in secret");
+    for place in &places {
+        assert_eq!(world.memory.themes().group(place).unwrap(), None, "a memory waits");
+    }
+    world.index();
+    assert_eq!(world.memory.themes().changed(&with_zoe()).unwrap().map(|places| places.len()), Some(2), "both are new");
+    world.settle();
+    assert_eq!(world.themes(&public("azera", None))[0].memories, 5, "the late one is in the theme, too");
+}
+
+#[test]
+fn facts_that_a_person_asked_to_keep_are_found_among_so_many_rows_at_most() {
+    let world = World::new();
+    world.fact(realm(), 1, "the first boat of them all");
+    for number in 2..=30 {
+        world.say(number, "somebody says something about a boat");
+    }
+    world.fact(realm(), 40, "the last boat of them all");
+    let zoe = PersonId::new("zoe").unwrap();
+    let read_scope = public("azera", None);
+    let page = |before, most| world.memory.memories().kept_within(&read_scope, &zoe, before, most).unwrap();
+    let texts = |page: &azera_memory::KeptPage| page.facts.iter().map(|fact| fact.text.to_string()).collect::<Vec<_>>();
+    let first = page(None, (9, 10));
+    assert_eq!((texts(&first), first.looked), (vec!["the last boat of them all".to_owned()], 10));
+    let second = page(first.rest, (9, 10));
+    assert_eq!((second.facts.len(), second.looked, second.rest.is_some()), (0, 10, true), "the bound is told");
+    let third = page(second.rest, (9, 100));
+    assert_eq!((texts(&third), third.rest), (vec!["the first boat of them all".to_owned()], None));
+    let one = page(None, (1, 100));
+    assert_eq!((one.facts.len(), one.looked), (1, 1), "it stops at the first");
+    let ann = PersonId::new("ann").unwrap();
+    let others = world.memory.memories().kept_within(&read_scope, &ann, None, (9, 100)).unwrap();
+    assert!(others.facts.is_empty() && others.rest.is_none());
 }

@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{Method, StatusCode};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
-use crate::local_commands::{CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, ProjectAsked};
+use crate::local::{Ends, PROOF_PATH};
+use crate::local_commands::{
+    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, ProgressAsked,
+    ProjectAsked,
+};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -21,8 +25,35 @@ struct ProjectContext {
     text: String,
 }
 
+/// Most characters of a challenge.
+const MAX_CHALLENGE_CHARS: usize = 100;
+
+/// A text that nobody sent before.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Challenge {
+    /// At most 100 characters.
+    challenge: String,
+}
+
+/// What only the web can answer that knows the key in the data folder.
+#[derive(Serialize, JsonSchema)]
+struct Proof {
+    /// HMAC-SHA256 of the challenge and both ends of the connection, in base64url.
+    proof: String,
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
+        Endpoint::new(
+            Method::POST,
+            PROOF_PATH,
+            Need::LocalOrAdmin,
+            "Prove to commands on this machine that this is the web of their data folder",
+            prove,
+        )
+        .takes::<Challenge>()
+        .answers::<Proof>(),
         Endpoint::new(
             Method::POST,
             "/api/local/project-context",
@@ -51,6 +82,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .answers::<CommandReport>(),
         Endpoint::new(
             Method::POST,
+            "/api/local/imports/progress",
+            Need::Machine,
+            "Tell how far the import of a file is, for commands on this machine",
+            import_progress,
+        )
+        .takes::<ProgressAsked>()
+        .answers::<ImportProgress>(),
+        Endpoint::new(
+            Method::POST,
             "/api/local/imports/list",
             Need::Machine,
             "List the imports of a person, for commands on this machine",
@@ -74,6 +114,18 @@ fn refused(CommandRefused(detail): CommandRefused) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", detail)
 }
 
+async fn prove(
+    State(shared): State<Arc<Shared>>,
+    Extension(ends): Extension<Ends>,
+    Json(Challenge { challenge }): Json<Challenge>,
+) -> Result<axum::Json<Proof>, Problem> {
+    if challenge.chars().count() > MAX_CHALLENGE_CHARS {
+        return Err(Problem::invalid("The challenge has more than 100 characters."));
+    }
+    let proof = shared.proof(&challenge, ends).ok_or_else(|| Problem::internal(&"the web has no key yet"))?;
+    Ok(axum::Json(Proof { proof }))
+}
+
 async fn project_context(
     State(shared): State<Arc<Shared>>,
     Json(asked): Json<ProjectAsked>,
@@ -93,6 +145,13 @@ async fn import(
 ) -> Result<axum::Json<CommandReport>, Problem> {
     let stop = shared.stop.clone();
     Ok(axum::Json(shared.commands_here()?.import(file, stop).await.map_err(refused)?))
+}
+
+async fn import_progress(
+    State(shared): State<Arc<Shared>>,
+    Json(asked): Json<ProgressAsked>,
+) -> Result<axum::Json<ImportProgress>, Problem> {
+    Ok(axum::Json(shared.commands_here()?.import_progress(&asked)))
 }
 
 async fn imports(

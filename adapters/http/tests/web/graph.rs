@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation,
-    ShownThemes,
+    Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownMemory,
+    ShownRelation, ShownThemes,
 };
 use azera_types::{MemoryId, PlatformId, Scope};
 use serde_json::json;
@@ -73,6 +73,16 @@ impl MemoryReader for Engine {
         Ok(self.remembered(&at).await.into_iter().rev().take(page.limit).collect())
     }
 
+    async fn own_facts(
+        &self,
+        _: &PlatformId,
+        _: Reading,
+        _: Option<MemoryId>,
+        _: usize,
+    ) -> Result<OwnFacts, HostError> {
+        Ok(OwnFacts::default())
+    }
+
     async fn entities(&self, _: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
         let memories = self.remembered(&at).await;
         let relations: Vec<ShownRelation> = memories.iter().filter_map(|memory| relation(memory, &name)).collect();
@@ -86,6 +96,10 @@ impl MemoryReader for Engine {
 
     async fn themes(&self, _: &PlatformId, _: Reading, _: usize, _: usize) -> Result<ShownThemes, HostError> {
         Ok(ShownThemes::default())
+    }
+
+    async fn group_themes(&self, _: &PlatformId, _: Reading) -> Result<Option<usize>, HostError> {
+        Ok(Some(0))
     }
 
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

@@ -1,8 +1,11 @@
 //! What commands on this machine ask for, beside a running Azera.
 
+use std::path::Path;
+
 use async_trait::async_trait;
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, LocalCommands, LocalError, ProjectAsked,
+    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands, LocalError,
+    ProgressAsked, ProjectAsked,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +32,14 @@ impl LocalCommands for Engine {
 
     async fn import(&self, file: FileToImport, _: CancellationToken) -> Result<CommandReport, CommandRefused> {
         Ok(report(format!("{} for {}", file.path.display(), file.name)))
+    }
+
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress {
+        if asked.name == "Ann" && asked.path == Path::new("/a.json") && !asked.dry_run {
+            ImportProgress { done: 3, total: 7 }
+        } else {
+            ImportProgress::default()
+        }
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {
@@ -66,6 +77,11 @@ async fn commands_on_this_machine_need_no_owner() {
     let file = json!({"name": "Ann", "persona": null, "project": null, "path": "/a.json", "format": null, "me": null,
         "dry_run": true});
     assert_eq!(call("/api/local/imports", file).await.unwrap()["words"], "/a.json for Ann");
+    for (name, path, told) in [("Ann", "/a.json", (3, 7)), ("Ann", "/b.json", (0, 0)), ("Ben", "/a.json", (0, 0))] {
+        let asked = json!({"name": name, "path": path, "dry_run": false});
+        let told = json!({"done": told.0, "total": told.1});
+        assert_eq!(call("/api/local/imports/progress", asked).await.unwrap(), told);
+    }
     assert_eq!(call("/api/local/imports/list", json!({"name": "Ann"})).await.unwrap()["words"], "of Ann");
     let undo = json!({"name": "Ann", "id": "3f2a", "quotes": false});
     assert_eq!(call("/api/local/imports/undo", undo).await.unwrap()["words"], "3f2a of Ann");

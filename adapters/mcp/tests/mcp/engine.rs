@@ -9,9 +9,8 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
-    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader,
-    ShownConversation, ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure,
-    ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
+    ModelSummary, OwnFacts, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownEntity,
+    ShownMemory, ShownMessage, ShownRelation, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -38,6 +37,10 @@ pub struct Engine {
     pub asked_for: AtomicUsize,
     /// How often memories were read.
     pub reads: AtomicUsize,
+    /// How many own facts were read.
+    pub facts_read: AtomicUsize,
+    /// How many memories of others stand before each own fact.
+    pub others_between: AtomicUsize,
 }
 
 /// Whether a search ended before its answer.
@@ -49,12 +52,16 @@ impl Drop for Dropped<'_> {
     }
 }
 
-fn at(second: u64) -> Timestamp {
+pub fn at(second: u64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + i64::try_from(second).unwrap()).unwrap()
 }
 
 pub fn is_owner(chat: &ChatId, person: &PersonId) -> bool {
     chat.as_str().rsplit_once(':').is_some_and(|(owner, _)| owner == person.as_str())
+}
+
+fn next_number(kept: &[Kept]) -> u64 {
+    kept.last().map_or(0, |last| last.memory.id.0) + 1
 }
 
 impl Engine {
@@ -82,7 +89,7 @@ impl Engine {
 
     fn keep(&self, line: &CommandLine, text: &str) -> CommandAnswer {
         let mut kept = self.kept.lock().unwrap();
-        let number = kept.len() as u64 + 1;
+        let number = next_number(&kept);
         let id = MemoryId(number);
         let memory = ShownMemory {
             id,
@@ -90,7 +97,8 @@ impl Engine {
             evidence: "told",
             scope: Scope::Dm(line.person.clone()),
             author: Author::Person { id: line.person.clone(), name: line.name.clone() },
-            sources: Vec::new(),
+            // In this engine, such a text is a part of a long file.
+            sources: text.ends_with("(of a file)").then(|| MessageId::new("file").unwrap()).into_iter().collect(),
             text: Text::new(text),
             at: at(number),
             holding: Holding::default(),
@@ -108,6 +116,17 @@ impl Engine {
             text: format!("Kept as `{id}`. `/forget {id}` forgets it."),
             ..CommandAnswer::default()
         }
+    }
+
+    /// Lets the next statement take the place of one of the person; false if there is none.
+    fn replace(&self, line: &CommandLine, id: &str) -> bool {
+        let mut kept = self.kept.lock().unwrap();
+        let next = MemoryIdText(MemoryId(next_number(&kept)));
+        let own = kept.iter_mut().find(|one| one.person == line.person && one.memory.id.to_string() == id);
+        let Some(older) = own else { return false };
+        older.memory.holding =
+            Holding { held_until: Some("2026-08-03".into()), replaced_by: Some(next), holds_since: None };
+        true
     }
 
     fn forget(&self, line: &CommandLine, id: &str) -> CommandAnswer {
@@ -142,7 +161,7 @@ impl Host for Engine {
             ("/memory", words) => {
                 let mut words = words.splitn(3, ' ');
                 match (words.next(), words.next(), words.next()) {
-                    (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
+                    (Some("update"), Some(id), Some(text)) if self.replace(&line, id) => self.keep(&line, text),
                     (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate" | "known"), Some("m1"), _) => {
                         CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
                     }
@@ -341,6 +360,26 @@ impl MemoryReader for Engine {
         Ok(shown)
     }
 
+    async fn own_facts(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        before: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<OwnFacts, HostError> {
+        let mut shown = self.shown(&at);
+        shown.retain(|memory| memory.kind == "fact" && memory.sources.is_empty());
+        shown.retain(|memory| before.is_none_or(|before| memory.id < before));
+        let is_cut = shown.len() > limit;
+        shown.truncate(limit);
+        let looked = shown.len() * self.others_between.load(Ordering::Relaxed).max(1);
+        // Others may do something meanwhile.
+        tokio::task::yield_now().await;
+        self.facts_read.fetch_add(shown.len(), Ordering::Relaxed);
+        let rest = shown.last().map(|memory| memory.id).filter(|_| is_cut);
+        Ok(OwnFacts { facts: shown, looked, rest })
+    }
+
     async fn entities(&self, _: &PlatformId, at_: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
         let relation = |said: &str, other: &str| ShownRelation {
             said: said.to_owned(),
@@ -360,131 +399,13 @@ impl MemoryReader for Engine {
         Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, is_cut: false, relations }])
     }
 
+    async fn group_themes(&self, _: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
+        // What waits to be indexed in this engine says so.
+        let waits = self.shown(&at).iter().any(|memory| memory.text.contains("unindexed"));
+        Ok((!waits).then(|| self.shown(&at).len().min(1)))
+    }
+
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {
         Ok(MemoryCounts { by_kind: vec![("fact", self.shown(&at).len())], queued: 0 })
-    }
-}
-
-#[async_trait]
-impl SessionReader for Engine {
-    async fn procedures(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: Option<String>,
-    ) -> Result<Vec<ShownProcedure>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
-            return Ok(Vec::new());
-        }
-        let procedure = |(tries, step): (usize, &str)| ShownProcedure {
-            project: "gate".into(),
-            steps: vec!["make lint".into(), step.into()],
-            tries,
-            worked: tries - 1,
-            sure: 0.5,
-            span: (at(1), at(2)),
-            memories: vec![MemoryId(7)],
-        };
-        Ok([(9, "make test"), (4, "make install"), (2, "git push")].map(procedure).into())
-    }
-
-    async fn coding_sessions(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: Option<String>,
-    ) -> Result<Vec<ShownSession>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
-            return Ok(Vec::new());
-        }
-        let id = |number: u64| ChatId::new(format!("import:{number}")).unwrap();
-        let evidence = |number, kind| ShownEvidence {
-            kind,
-            text: "make test".into(),
-            at: at(number),
-            session: id(number),
-            memory: Some(MemoryId(number)),
-        };
-        let session = |(number, ending, linked): (u64, &'static str, Option<u64>)| ShownSession {
-            id: id(number),
-            project: "gate".into(),
-            title: format!("Mend the gate, part {number}"),
-            span: (at(number), at(number)),
-            requests: 1,
-            commands: 1,
-            ending,
-            problem: (ending != "ended").then(|| evidence(number, "failing command")),
-            solved: (ending == "resolved").then(|| evidence(number, "solved")),
-            linked: linked.map(id).into_iter().collect(),
-            memory: None,
-        };
-        Ok([(4, "open", None), (3, "ended", None), (2, "resolved", Some(1)), (1, "continued", Some(2))]
-            .map(session)
-            .into())
-    }
-
-    async fn conversations(&self, _: &PlatformId, at_: Reading) -> Result<Vec<ShownConversation>, HostError> {
-        if !is_owner(&at_.chat, &at_.person) {
-            return Ok(Vec::new());
-        }
-        let evidence = |number, kind, text: &str| ShownEvidence {
-            kind,
-            text: text.into(),
-            at: at(number),
-            session: ChatId::new("ann:main").unwrap(),
-            memory: Some(MemoryId(number)),
-        };
-        let id = |number: u64| MessageId::new(format!("talk:{number}")).unwrap();
-        let matter = ShownMatter {
-            evidence: evidence(5, "plan", "I'm going to paint the fence on Saturday."),
-            by: "Ann".into(),
-            state: "resolved",
-            solved: Some(evidence(6, "solved", "I painted the fence.")),
-        };
-        let talk = |number: u64, title: &str| ShownConversation {
-            id: id(number),
-            chat: ChatId::new("ann:main").unwrap(),
-            place: (number == 5).then(|| "The garden".to_owned()),
-            scope: Scope::Dm(at_.person.clone()),
-            title: title.into(),
-            memory: Some(MemoryId(number)),
-            why: None,
-            cause: None,
-            people: vec!["Ann".into()],
-            names: Vec::new(),
-            span: (at(number), at(number)),
-            messages: 2,
-            ending: "ended",
-            matters: Vec::new(),
-            continues: None,
-        };
-        let cause = Some((id(5), evidence(5, "cause", "The fence is grey.")));
-        let later = ShownConversation { continues: Some(id(5)), cause, ..talk(6, "I painted the fence.") };
-        let why = Some(evidence(5, "reason", "because it is grey"));
-        let first = talk(5, "The fence is grey.");
-        Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])
-    }
-
-    async fn search_projects(
-        &self,
-        platform: &PlatformId,
-        line: SearchRequest,
-        project: Option<String>,
-    ) -> Result<Searched, HostError> {
-        if project.is_some_and(|project| project != "gate") {
-            return Ok(Searched::default());
-        }
-        self.search(platform, line).await
-    }
-
-    async fn project_context(
-        &self,
-        _: &PlatformId,
-        at_: Reading,
-        project: String,
-        tokens: usize,
-    ) -> Result<Option<String>, HostError> {
-        let may = is_owner(&at_.chat, &at_.person) && project == "gate";
-        Ok(may.then(|| format!("Of the gate, in {tokens} tokens.")))
     }
 }

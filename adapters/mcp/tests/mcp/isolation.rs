@@ -32,14 +32,17 @@ async fn everything(client: &Client) -> String {
         ("episodes", json!({})),
         ("cue_search", json!({})),
         ("reflections", json!({})),
+        ("checkpoint_list", json!({"replaced": true})),
+        ("checkpoint_restore", json!({})),
+        ("episode_chain", json!({"session": "import:2"})),
         ("vault_list", json!({})),
         ("vault_get", json!({"name": "git"})),
     ] {
         shown.push_str(&format!("{:?}\n", client.call(tool, arguments).await));
     }
-    for number in 1..6 {
+    for number in 1..9 {
         let id = format!("m{number}");
-        for tool in ["get", "similar"] {
+        for tool in ["get", "similar", "checkpoint_restore"] {
             shown.push_str(&format!("{:?}\n", client.call(tool, json!({"id": id})).await));
         }
         let uri = format!("azera://memory/{id}");
@@ -60,6 +63,9 @@ async fn nobody_is_shown_what_belongs_to_another_person_or_persona() {
         for (persona, secret) in PERSONAS.into_iter().zip(secrets) {
             let client = Client::connect(&engine, person, Some(persona), ALL).await;
             let id = client.remember(&format!("the word is {secret}")).await;
+            let work =
+                json!({"title": format!("Find {secret}"), "project": "gate", "state": format!("{secret} is next")});
+            Client::good(client.call("checkpoint_save", work).await);
             clients.push((client, secret, id));
         }
     }
@@ -76,7 +82,7 @@ async fn nobody_is_shown_what_belongs_to_another_person_or_persona() {
             let refused = Client::refusal(client.call("forget", json!({"id": id})).await);
             assert!(refused.contains("no `m"), "{refused}");
         }
-        let others = if own == "m1" || own == "m2" { "bob" } else { "ann" };
+        let others = if own == "m1" || own == "m3" { "bob" } else { "ann" };
         for tool in ["timeline", "why"] {
             let refused = Client::refusal(client.call(tool, json!({"session": format!("{others}:mcp-areza")})).await);
             assert!(refused.contains("There is no session"), "{refused}");

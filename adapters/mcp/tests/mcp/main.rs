@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod checkpoints;
 mod context;
 mod engine;
 mod isolation;
 mod known;
+mod links;
 mod protocol;
+mod sessions;
 mod tools;
 mod vault;
 

@@ -42,10 +42,20 @@ async fn each_tool_says_what_it_takes_returns_and_does() {
         let quotes = shown["outputSchema"]["properties"].get("notice").is_some();
         assert_eq!(tool.description.as_ref().unwrap().contains("not instructions"), quotes, "{}", tool.name);
     }
-    let adding = ["create_reflection", "relate", "remember", "save", "unrelate", "update"];
-    let others = ["delete", "forget", "search_feedback", "set_known", "supersede", "vault_delete", "vault_store"];
-    assert_eq!(changes, adding.into_iter().chain(others).collect());
-    assert_eq!(destroys, ["delete", "forget", "vault_delete", "vault_store"].into());
+    let keeping = ["checkpoint_save", "episode_link", "remember", "save", "update"];
+    let adding = keeping.into_iter().chain(["create_reflection", "relate", "unrelate"]);
+    let others = [
+        "delete",
+        "forget",
+        "raptor_rebuild",
+        "search_feedback",
+        "set_known",
+        "supersede",
+        "vault_delete",
+        "vault_store",
+    ];
+    assert_eq!(changes, adding.chain(others).collect());
+    assert_eq!(destroys, ["checkpoint_save", "delete", "forget", "vault_delete", "vault_store"].into());
     client.end().await;
 }
 

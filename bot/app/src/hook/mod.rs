@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::{HookCommand, HookSession};
 use crate::data::DataFolder;
-use crate::import::{Job, Known, Target, index, mark, record, zone};
+use crate::import::{Job, Known, Target, check_is_file, index, mark, record, zone};
 use crate::memory::stores;
 use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
@@ -80,6 +80,13 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
     let project = session.project(options.project.as_deref())?;
     let path = session.transcript_path.clone().context("the assistant named no transcript (transcript_path)")?;
+    // A pipe could hold the session up for ever, and to refuse one must not end it.
+    if path.exists()
+        && let Err(error) = check_is_file(&path)
+    {
+        eprintln!("azera: nothing is learnt from this session: {error:#}");
+        return Ok(());
+    }
     let data = config.data_dir()?;
     if DataFolder::is_taken(&data) {
         let waiting = waiting::Waiting {
@@ -112,7 +119,7 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Imports a transcript and marks what is worth keeping in it.
+/// Imports a transcript and marks what is worth keeping in it. What took the place of a transcript since is refused.
 async fn import(
     app: &App,
     config: &Config,
@@ -120,6 +127,7 @@ async fn import(
     target: &Target,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
+    check_is_file(&path)?;
     let job = Job {
         path,
         format: Some(Format::ClaudeCode),

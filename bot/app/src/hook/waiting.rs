@@ -109,7 +109,8 @@ pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
         }
     }
     for note in files(&folder, NOTE) {
-        if let Err(error) = take_in_note(app, config, &note, stop).await {
+        let import = |taken| take_in(app, config, taken, stop);
+        if let Err(error) = take_in_note(&note, stop, import).await {
             tracing::warn!("cannot look after a transcript that waits: {error:#}");
         }
         if stop.is_cancelled() {
@@ -120,13 +121,16 @@ pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
 
 /// Imports the transcript of a note, again if the hook leaves the note anew meanwhile. Puts the note back if it cannot be
 /// imported, or if `stop` is cancelled first, and gives it up after [`MAX_TRIES`].
-async fn take_in_note(app: &App, config: &Config, note: &Path, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn take_in_note<F: Future<Output = anyhow::Result<()>>>(
+    note: &Path,
+    stop: &CancellationToken,
+    import: impl Fn(PathBuf) -> F,
+) -> anyhow::Result<()> {
     let taken = note.with_extension(TAKEN);
     while note.exists() {
         // A note that the hook leaves from here on is about what the transcript got since.
         fs::rename(note, &taken)?;
-        let imported = take_in(app, config, &taken, stop).await;
-        if let Err(error) = imported {
+        if let Err(error) = import(taken.clone()).await {
             return failed(note, &taken, &error);
         }
         if stop.is_cancelled() {
@@ -208,7 +212,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-async fn take_in(app: &App, config: &Config, note: &Path, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn take_in(app: &App, config: &Config, note: PathBuf, stop: &CancellationToken) -> anyhow::Result<()> {
     // Without a note that can be read, or without its transcript, there is nothing to try again.
     let Ok(waiting) = serde_json::from_slice::<Waiting>(&fs::read(note)?) else {
         tracing::warn!("a note about a transcript is damaged; the transcript is not imported");
@@ -266,6 +270,28 @@ mod tests {
         assert_eq!(count_waiting(data.path()), 1);
         assert!(!waits_for_room().insert(note.clone()), "the log names it once");
         assert!(waits_for_room().remove(&note));
+    }
+
+    /// The session goes on while its beginning is being imported.
+    #[tokio::test]
+    async fn what_a_session_gets_during_its_import_is_imported_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (note, taken) = note(folder.path());
+        let read: Mutex<Vec<String>> = Mutex::default();
+        let (left, is_taken, texts) = (&note, &taken, &read);
+        let import = move |path: PathBuf| async move {
+            assert!(&path == is_taken && !left.exists(), "a note of the hook does not meet the one that is taken");
+            let waiting: Waiting = serde_json::from_slice(&fs::read(&path)?)?;
+            texts.lock().unwrap().push(fs::read_to_string(&waiting.path)?);
+            if texts.lock().unwrap().len() == 1 {
+                fs::write(&waiting.path, "more")?;
+                write(left, &waiting)?;
+            }
+            anyhow::Ok(())
+        };
+        take_in_note(&note, &CancellationToken::new(), import).await.unwrap();
+        assert_eq!(*read.lock().unwrap(), ["", "more"]);
+        assert!(!note.exists() && !taken.exists(), "nothing waits");
     }
 
     #[test]

@@ -118,11 +118,20 @@ pub fn zone(config: &Config) -> TimeZone {
 
 /// Imports a file into the record, with progress on the error output.
 pub async fn record(memory: &Arc<Memory>, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
+    let (bar, name) = (Bar::new(), job.file_name());
+    record_telling(memory, job, stop, move |done, total| bar.bytes(&name, done, Some(total))).await
+}
+
+/// Imports a file into the record, and tells how many of its bytes were read.
+pub async fn record_telling(
+    memory: &Arc<Memory>,
+    job: Job,
+    stop: &CancellationToken,
+    progress: impl Fn(u64, u64) + Send + 'static,
+) -> anyhow::Result<Report> {
     let (memory, stop) = (Arc::clone(memory), stop.clone());
     let recording = move || {
-        let (bar, begun) = (Bar::new(), Instant::now());
-        let name = job.file_name();
-        let progress = |done, total| bar.bytes(&name, done, Some(total));
+        let begun = Instant::now();
         let report = import_file(&memory, &job, &stop, &progress, SystemClock.now());
         report.map(|report| Report { seconds: begun.elapsed().as_secs_f64(), ..report })
     };

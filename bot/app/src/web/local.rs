@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError};
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, LocalCommands, ProjectAsked,
+    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
+    ProgressAsked, ProjectAsked,
 };
 use azera_config::Config;
 use azera_engine::Engine;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap::App;
 use crate::cli::Viewer;
 use crate::hook;
-use crate::import::{Job, Known, Target, check_is_file, format_named, listed, mark, record, zone};
+use crate::import::{Job, Known, Report, Target, check_is_file, format_named, listed, mark, record_telling, zone};
 
 /// The parts of the running Azera that commands use. Clones share them.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub struct RunningCommands {
     importing: Arc<Mutex<()>>,
     /// The import that holds it.
     current: Arc<std::sync::Mutex<Option<CurrentImport>>>,
+    /// What it reads and for whom, and how far it is.
+    read: Arc<std::sync::Mutex<Option<(ProgressAsked, ImportProgress)>>>,
 }
 
 /// An import that an undo can end.
@@ -64,6 +67,7 @@ impl RunningCommands {
             transcripts: app.transcripts.clone(),
             importing: Arc::default(),
             current: Arc::default(),
+            read: Arc::default(),
         }
     }
 
@@ -87,6 +91,20 @@ impl RunningCommands {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
     }
 
+    fn set_read(&self, read: Option<(ProgressAsked, ImportProgress)>) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = read;
+    }
+
+    /// Reads a file of a person into the record, and notes how far it is.
+    async fn record(&self, name: String, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
+        let path = job.path.canonicalize().with_context(|| format!("reading {}", job.path.display()))?;
+        let (telling, of) = (self.clone(), ProgressAsked { name, path, dry_run: job.dry_run });
+        let tell = move |done, total| telling.set_read(Some((of.clone(), ImportProgress { done, total })));
+        let recorded = record_telling(&self.memory, job, stop, tell).await;
+        self.set_read(None);
+        recorded
+    }
+
     /// Ends the import with this id, if it runs.
     fn end_import(&self, id: &str) {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +115,7 @@ impl RunningCommands {
 
     async fn import_file(self, file: FileToImport, stop: CancellationToken) -> anyhow::Result<CommandReport> {
         let FileToImport { name, persona, project, path, format, me, dry_run } = file;
-        let target = self.target(name, persona, project.as_deref())?;
+        let target = self.target(name.clone(), persona, project.as_deref())?;
         check_is_file(&path)?;
         let stop = stop.child_token();
         let current = CurrentImport::new(&target, &path, &stop)?;
@@ -112,7 +130,7 @@ impl RunningCommands {
             undone: Known::ImportAgain,
         };
         self.set_current((!dry_run).then_some(current));
-        let recorded = record(&self.memory, job, &stop).await;
+        let recorded = self.record(name, job, &stop).await;
         self.set_current(None);
         let report = recorded?;
         let done =
@@ -170,6 +188,11 @@ impl LocalCommands for RunningCommands {
         // It goes on if the command ends, and Azera stops behind it.
         let imported = self.engine.spawn(self.clone().import_file(file, stop)).await;
         imported.context("importing").and_then(|imported| imported).map_err(refused)
+    }
+
+    fn import_progress(&self, asked: &ProgressAsked) -> ImportProgress {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.as_ref().filter(|(of, _)| of == asked).map_or_else(ImportProgress::default, |(_, progress)| *progress)
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {

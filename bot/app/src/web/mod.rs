@@ -142,7 +142,10 @@ pub fn run(config: &Config, options: WebOptions) -> anyhow::Result<ExitCode> {
                 eprintln!("Nobody owns this Azera yet. Open the link to make your account; it works once.");
             }
         }
-        Some(WebCommand::Key { command }) => key(&local, command)?,
+        Some(WebCommand::Key { command }) => {
+            running::check_is_here(&local)?;
+            key(&local, command)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,16 +3,35 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use azera_adapter_http::{CommandReport, FileToImport, ImportToUndo, ImportsAsked, Local, LocalError, ProjectAsked};
+use anyhow::{Context, bail, ensure};
+use azera_adapter_http::{
+    CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, Local, LocalError, ProgressAsked,
+    ProjectAsked,
+};
 use azera_config::Config;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::Viewer;
+use crate::progress::Bar;
 
 /// Longest wait for short answers. A coding session does not wait longer for its beginning.
 const SHORT: Duration = Duration::from_secs(20);
+
+/// Time between two questions for how far an import is, and the longest wait for an answer.
+const ASK_PROGRESS_EVERY: Duration = Duration::from_millis(500);
+const PROGRESS_WAIT: Duration = Duration::from_secs(2);
+
+/// Refuses a web at an address to which commands of this machine do not send their key.
+pub fn check_is_here(local: &Local) -> anyhow::Result<()> {
+    ensure!(
+        local.is_here(),
+        "the web of the running Azera is at {}, which this machine's commands do not use: set http.listen to 127.0.0.1, or to \
+         0.0.0.0 for every address",
+        local.address
+    );
+    Ok(())
+}
 
 /// The web of the running Azera.
 #[derive(Debug)]
@@ -30,12 +49,10 @@ impl RunningAzera {
             ),
         };
         match local.filter(Local::is_running) {
-            Some(local) if local.is_here() => Ok(Self(local)),
-            Some(local) => bail!(
-                "the web of the running Azera is at {}, which this machine's commands do not use: set http.listen to \
-                 127.0.0.1, or to 0.0.0.0 for every address",
-                local.address
-            ),
+            Some(local) => {
+                check_is_here(&local)?;
+                Ok(Self(local))
+            }
             None => bail!(
                 "another Azera works in {} and serves no web, so it cannot be asked. If it is starting, try again later: \
                  `azera run` with http.enabled = true can be asked, `azera chat` cannot. Otherwise stop it first",
@@ -63,7 +80,13 @@ impl RunningAzera {
         self.ask("/api/local/transcripts", &json!({}), Some(SHORT)).await.map(drop)
     }
 
-    /// Lets it import a file. It goes on even if this command ends.
+    /// Returns how far the import of a file is; `None` if that is not known now.
+    async fn import_progress(&self, asked: &ProgressAsked) -> Option<ImportProgress> {
+        let answer = self.ask("/api/local/imports/progress", asked, Some(PROGRESS_WAIT)).await.ok()?;
+        serde_json::from_value(answer).ok().filter(|progress: &ImportProgress| progress.total > 0)
+    }
+
+    /// Lets it import a file, and shows how far it is. It goes on even if this command ends.
     pub async fn import(
         &self,
         viewer: &Viewer,
@@ -72,9 +95,16 @@ impl RunningAzera {
         dry_run: bool,
     ) -> anyhow::Result<CommandReport> {
         let path = path.canonicalize().with_context(|| format!("reading {}", path.display()))?;
-        let ((project, format, me), viewer) = (options, viewer.clone());
-        let file = FileToImport { name: viewer.name, persona: viewer.persona, project, path, format, me, dry_run };
-        Ok(serde_json::from_value(self.ask("/api/local/imports", &file, None).await?)?)
+        let ((project, format, me), Viewer { name, persona }) = (options, viewer.clone());
+        let (bar, shown) = (Bar::new(), path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        let asked = ProgressAsked { name: name.clone(), path: path.clone(), dry_run };
+        let file = FileToImport { name, persona, project, path, format, me, dry_run };
+        let tell = async || {
+            if let Some(ImportProgress { done, total }) = self.import_progress(&asked).await {
+                bar.bytes(&shown, done, Some(total));
+            }
+        };
+        Ok(serde_json::from_value(telling(self.ask("/api/local/imports", &file, None), tell).await?)?)
     }
 
     /// Returns what a person imported.
@@ -88,5 +118,64 @@ impl RunningAzera {
     pub async fn undo_import(&self, viewer: &Viewer, id: &str, quotes: bool) -> anyhow::Result<CommandReport> {
         let import = ImportToUndo { name: viewer.name.clone(), id: id.to_owned(), quotes };
         Ok(serde_json::from_value(self.ask("/api/local/imports/undo", &import, None).await?)?)
+    }
+}
+
+/// Waits for work, and tells again and again how far it is. Work that is done waits for nothing.
+async fn telling<T>(work: impl Future<Output = T>, tell: impl AsyncFn()) -> T {
+    tokio::pin!(work);
+    loop {
+        let round = async {
+            tokio::time::sleep(ASK_PROGRESS_EVERY).await;
+            tell().await;
+        };
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = round => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_is_told_of_until_it_ends() {
+        let (told, end) = (Cell::new(0), Notify::new());
+        let tell = async || {
+            told.set(told.get() + 1);
+            if told.get() == 3 {
+                end.notify_one();
+            }
+        };
+        let work = async {
+            end.notified().await;
+            "done"
+        };
+        assert_eq!((telling(work, tell).await, told.get()), ("done", 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_is_done_does_not_wait_for_a_question() {
+        let asked = Notify::new();
+        let tell = async || {
+            asked.notify_one();
+            std::future::pending::<()>().await;
+        };
+        telling(asked.notified(), tell).await;
+    }
+
+    #[test]
+    fn a_web_at_an_address_of_the_network_is_not_asked_and_no_stranger() {
+        let local = |address: &str| Local { address: address.into(), setup: None, key: "azl_1".into() };
+        let why = check_is_here(&local("http://192.168.1.5:8080")).unwrap_err().to_string();
+        assert!(why.contains("http://192.168.1.5:8080") && why.contains("set http.listen"), "{why}");
+        check_is_here(&local("http://127.0.0.1:8080")).unwrap();
     }
 }

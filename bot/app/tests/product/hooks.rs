@@ -1,6 +1,5 @@
 //! `azera hook` and `azera import` beside a running Azera: sessions are told what is remembered, and no end of one is lost.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -115,30 +114,27 @@ fn without_a_web_a_hook_says_so() {
     });
 }
 
-/// The session goes on while its beginning is being imported.
+/// A pipe would hold the session up for ever. It is refused with and without a running Azera, and the session goes on.
 #[test]
-fn what_a_session_gets_during_its_import_is_imported_too() {
+fn a_hook_refuses_what_is_no_file_and_does_not_wait() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
-    let (file, longer) = (home.join("session.jsonl"), home.join("longer.jsonl"));
-    let said = [
-        ("user", "The lighthouse opens with a heliotrope key."),
-        ("user", "The lighthouse opens at zeppelin o'clock."),
-    ];
-    // The import reads from a pipe, so that the test decides when it goes on.
-    assert!(Command::new("mkfifo").arg(&file).status().expect("there is mkfifo").success());
-    std::fs::write(&longer, transcript("s1", &said)).expect("a file");
-    beside_a_chat(home, || stop(home, &file));
-    let bot = Running::start(home, home.join("data").to_str().expect("a path"));
-    let mut pipe = std::fs::OpenOptions::new().write(true).open(&file).expect("the import opens it");
-    stop(home, &file);
-    std::fs::rename(&longer, &file).expect("a file");
-    pipe.write_all(transcript("s1", &said[..1]).as_bytes()).expect("the import reads");
-    drop(pipe);
-    until_taken_in(home, &bot);
-    bot.stop();
-    assert!(finds(home, "heliotrope"), "the beginning");
-    assert!(finds(home, "zeppelin"), "the end");
+    let (pipe, folder) = (home.join("pipe"), home.join("folder"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("there is mkfifo").success());
+    std::fs::create_dir(&folder).expect("a folder");
+    let refuses = || {
+        for path in [pipe.as_path(), folder.as_path(), Path::new("/dev/zero")] {
+            let input = serde_json::json!({"transcript_path": path, "cwd": home, "hook_event_name": "Stop"});
+            let data = home.join("data");
+            let arguments = [&["hook", "stop"], &ARGUMENTS[..], &["--data", data.to_str().expect("a path")]].concat();
+            let output = azera(home, &arguments, &input.to_string());
+            let says = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success() && says.contains("no regular file"), "{}: {says}", path.display());
+            assert!(output.stdout.is_empty() && !waits(home), "{}", path.display());
+        }
+    };
+    refuses();
+    beside_a_chat(home, refuses);
 }
 
 #[test]
@@ -146,9 +142,11 @@ fn a_transcript_whose_import_failed_waits_for_the_next_one() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
     let (file, other) = (home.join("session.jsonl"), home.join("other.jsonl"));
-    std::fs::create_dir(&file).expect("a folder");
+    std::fs::write(&file, "").expect("a file");
     std::fs::write(&other, transcript("s2", &[("user", "The gate is closed.")])).expect("a file");
     beside_a_chat(home, || stop(home, &file));
+    std::fs::remove_file(&file).expect("a file");
+    std::fs::create_dir(&file).expect("a folder");
     // Each hook also takes in what waits.
     stop(home, &other);
     assert!(waits(home), "a folder is no transcript");
@@ -165,9 +163,11 @@ fn a_transcript_that_cannot_be_imported_is_given_up_and_named() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
     let (file, other) = (home.join("session.jsonl"), home.join("other.jsonl"));
-    std::fs::create_dir(&file).expect("a folder");
+    std::fs::write(&file, "").expect("a file");
     std::fs::write(&other, transcript("s2", &[("user", "The gate is closed.")])).expect("a file");
     beside_a_chat(home, || stop(home, &file));
+    std::fs::remove_file(&file).expect("a file");
+    std::fs::create_dir(&file).expect("a folder");
     let note =
         || std::fs::read_dir(home.join("data/transcripts")).expect("notes").flatten().next().expect("a note").path();
     // One try is left.

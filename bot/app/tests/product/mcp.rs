@@ -303,16 +303,22 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("procedures", json!({})),
         ("cue_search", json!({"ending": "resolved"})),
         ("cross_project", json!({"query": "Where does Mia live?", "project": "boat"})),
+        ("checkpoint_save", json!({"title": "Move the boat", "project": "boat", "state": "Next: the mast."})),
+        ("checkpoint_list", json!({"project": "boat"})),
+        ("checkpoint_restore", json!({"project": "boat"})),
+        ("raptor_rebuild", json!({})),
         // Nobody has talked or imported a session yet, so these say what to do instead.
         ("context_budget", json!({"project": "boat", "tokens": 300})),
         ("episode_chain", json!({"session": "import:2"})),
+        ("episode_link", json!({"session": "import:2", "caused_by": "import:1"})),
         ("timeline", json!({})),
         ("compact_restore", json!({})),
         ("why", json!({})),
         // It was said in one chat alone.
         ("set_known", json!({"id": id(4), "counts": false})),
     ];
-    let refused = ["set_known", "compact_restore", "context_budget", "episode_chain", "timeline", "why"];
+    let refused =
+        ["set_known", "compact_restore", "context_budget", "episode_chain", "episode_link", "timeline", "why"];
     let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
     steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
     steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));
@@ -331,9 +337,9 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
     let rest = &came[1 + calls.len()..];
     let texts: std::collections::BTreeSet<String> =
         rest[0]["items"].as_array().expect("items").iter().map(|memory| memory["text"].to_string()).collect();
-    assert_eq!(texts.len(), 9, "{way}: each memory stands on one page: {rest:?}");
+    assert_eq!(texts.len(), 10, "{way}: each memory stands on one page: {rest:?}");
     assert!(rest[1].get("raised").is_some(), "{way}: a cancelled call has no answer: {}", rest[1]);
-    assert_eq!(good(&rest[2])["total"], 9, "{way}: and the session goes on");
+    assert_eq!(good(&rest[2])["total"], 10, "{way}: and the session goes on");
     assert!(rest[3..7].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
     assert!(rest[7].get("raised").is_some() || rest[7]["isError"] == true, "{way}: {}", rest[7]);
     let called: std::collections::BTreeSet<&str> = calls.iter().map(|(tool, _)| *tool).chain(["remember"]).collect();

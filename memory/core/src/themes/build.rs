@@ -10,7 +10,7 @@ use super::marks;
 use super::rows::{self, Placed, Row};
 use crate::backfill::Backfill;
 use crate::domains::Themes;
-use crate::{Batch, Durability, Entry, Error, Order, Store, Stored, Table};
+use crate::{Batch, Durability, Entry, Error, Order, ReadScope, Store, Stored, Table, keys};
 
 /// Key in [`Table::Meta`]: how far the rows are.
 pub(crate) const PROGRESS: &[u8] = b"themes";
@@ -107,7 +107,7 @@ impl Themes<'_> {
     /// that is a day old, or something was forgotten or edited.
     pub fn next_due(self, after: Option<&ThemedPlace>, now: Timestamp) -> Result<NextPlace, Error> {
         let store = self.0.store.as_ref();
-        if !store.scan(Table::IndexQueue, b"", None, Order::Ascending, 1)?.is_empty() {
+        if self.waits()? {
             return Ok(NextPlace::Later);
         }
         let mut after = after.map(|place| behind(&place.0));
@@ -120,6 +120,30 @@ impl Themes<'_> {
         Ok(NextPlace::None)
     }
 
+    /// Returns true while memories wait to be indexed. A place that is grouped without their vectors takes them for compared.
+    fn waits(self) -> Result<bool, Error> {
+        Ok(!self.0.store.scan(Table::IndexQueue, b"", None, Order::Ascending, 1)?.is_empty())
+    }
+
+    /// Returns the places of a read scope in which anything is new, edited or forgotten since they were grouped; `None` while
+    /// memories wait to be indexed. Where a reader may not see back to the beginning, no stored theme is shown, so such a
+    /// place is left out.
+    pub fn changed(self, read_scope: &ReadScope) -> Result<Option<Vec<ThemedPlace>>, Error> {
+        if self.waits()? {
+            return Ok(None);
+        }
+        let store = self.0.store.as_ref();
+        let mut changed = Vec::new();
+        for grant in read_scope.grants().iter().filter(|grant| grant.since.is_none()) {
+            let place = keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string()]);
+            let rows = rows::readable(newest(store, &place, LOOKED_AT)?);
+            if marks::get(store, &place)?.is_some() || rows.iter().any(|(row, _)| row.place.is_none()) {
+                changed.push(ThemedPlace(place));
+            }
+        }
+        Ok(Some(changed))
+    }
+
     fn is_due(self, place: &[u8], now: Timestamp) -> Result<bool, Error> {
         if marks::get(self.0.store.as_ref(), place)?.is_some() {
             return Ok(true);
@@ -130,19 +154,25 @@ impl Themes<'_> {
         Ok(new().count() >= MANY_NEW || new().any(is_old))
     }
 
-    /// Groups the newest memories of a place. Returns how many rows changed. A memory that is changed or forgotten meanwhile
-    /// is left as it is.
-    pub fn group(self, place: &ThemedPlace) -> Result<usize, Error> {
+    /// Groups the newest memories of a place. Returns how many rows changed; `None` if nothing was done because memories wait
+    /// to be indexed. A memory that is changed or forgotten meanwhile is left as it is.
+    pub fn group(self, place: &ThemedPlace) -> Result<Option<usize>, Error> {
         let mark = marks::get(self.0.store.as_ref(), &place.0)?;
-        let changed = self.group_newest(place)? + self.leave_out_older(place)?;
+        let entries = newest(self.0.store.as_ref(), &place.0, MAX_MEMORIES)?;
+        // A row is queued for the indexes by the transaction that writes it. So none of these lacks its vector if nothing
+        // waits now, whatever was said since they were last asked for.
+        if self.waits()? {
+            return Ok(None);
+        }
+        let changed = self.group_newest(entries)? + self.leave_out_older(place)?;
         if let Some(mark) = mark {
             marks::clear(self.0.store.as_ref(), &place.0, &mark)?;
         }
-        Ok(changed)
+        Ok(Some(changed))
     }
 
-    fn group_newest(self, place: &ThemedPlace) -> Result<usize, Error> {
-        let mut entries = newest(self.0.store.as_ref(), &place.0, MAX_MEMORIES)?;
+    /// Groups rows of one place, of which the newest is the first.
+    fn group_newest(self, mut entries: Vec<Entry>) -> Result<usize, Error> {
         entries.reverse();
         let (rows, entries): (Vec<Row>, Vec<Entry>) = rows::readable(entries).into_iter().unzip();
         // What was said before helps to tell the matter of a short message.
