@@ -9,6 +9,8 @@ use azera_voice_api::{Audio, Error, Manner, MissingVoices, SpeechToText, Style, 
 use azera_voice_room::{Expected, Said};
 use azera_voice_spoken::{CodeNote, Options};
 
+use crate::on_demand::OnDemand;
+
 /// Returns a detector of speech for a new stream.
 pub type OpenActivity = Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>;
 
@@ -28,6 +30,8 @@ pub struct Engines {
     missing: Arc<MissingVoices>,
     /// How texts are read aloud, apart from the language.
     reading: Options,
+    /// The engines that are loaded when somebody speaks.
+    pub(crate) on_demand: Option<Arc<OnDemand>>,
 }
 
 impl Engines {
@@ -39,13 +43,27 @@ impl Engines {
         activity: OpenActivity,
     ) -> Self {
         let (style, missing, reading) = (usual.clone(), Arc::default(), Options::default());
-        Self { recogniser, speaker, activity, style, usual, missing, reading }
+        Self { recogniser, speaker, activity, style, usual, missing, reading, on_demand: None }
     }
 
     /// Returns the engines with options for reading texts aloud, such as the time zone. The voice decides on the language.
     pub fn reading(mut self, options: Options) -> Self {
         self.reading = options;
         self
+    }
+
+    /// Returns the engines as ones that are loaded when somebody speaks.
+    pub fn loaded_on_demand(mut self, on_demand: Arc<OnDemand>) -> Self {
+        self.on_demand = Some(on_demand);
+        self
+    }
+
+    /// Loads what will be needed, unless it is loaded. It takes up to two seconds.
+    ///
+    /// # Errors
+    /// A model cannot be read.
+    pub fn load(&self) -> Result<(), Error> {
+        self.on_demand.as_ref().map_or(Ok(()), |on_demand| on_demand.load(&self.style.voice))
     }
 
     /// Returns how a text is read aloud in a style: in its language if the voice can, or else in that of the voice.

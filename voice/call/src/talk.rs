@@ -11,9 +11,10 @@ use azera_voice_room::{Action, Event, Gate, RecognitionId, Room, Said, SealedPac
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::bridge::{self, BRIDGE_AFTER};
+use crate::bridge::BRIDGE_AFTER;
 use crate::contract::{Engines, Player, Report, Request};
 use crate::mouth::{Mouth, Reach};
+use crate::waker::Waker;
 
 /// Silence before the first word. Discord's clients swallow the beginning of a sound.
 const LEAD: Duration = Duration::from_millis(150);
@@ -51,6 +52,8 @@ pub struct Talk<P> {
     asked_by: Option<PersonId>,
     /// The sound for when an answer takes long, once it is made.
     bridge: Option<Audio>,
+    /// Loads engines when somebody speaks.
+    waker: Waker,
     /// True if that sound was played since the last question.
     is_bridged: bool,
     /// True while silence is played, so that the line is open when the answer begins.
@@ -78,8 +81,8 @@ impl<P: Player> Talk<P> {
         reports: mpsc::UnboundedSender<Report>,
     ) -> (Self, mpsc::UnboundedReceiver<Told>) {
         let (tell, told) = mpsc::unbounded_channel();
-        bridge::prepare(&engines, &tell);
         let talk = Self {
+            waker: Waker::begin(&engines, &tell),
             start: Instant::now(),
             room: Room::new(settings),
             mouth: Mouth::new(engines.clone(), tell.clone()),
@@ -225,6 +228,7 @@ impl<P: Player> Talk<P> {
 
     /// Takes in what happened in the room, such as a frame of somebody's sound.
     pub async fn event(&mut self, event: Event) {
+        self.waker.hear(&event, self.start.elapsed(), &self.engines, &self.tell);
         self.react(event).await;
         if self.goes_on {
             self.speak_on().await;
@@ -241,7 +245,7 @@ impl<P: Player> Talk<P> {
         self.engines.style = style;
         self.mouth.set_engines(self.engines.clone());
         self.bridge = None;
-        bridge::prepare(&self.engines, &self.tell);
+        self.waker = Waker::begin(&self.engines, &self.tell);
     }
 
     async fn react(&mut self, event: Event) {

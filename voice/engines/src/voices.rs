@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
 
@@ -37,8 +37,10 @@ pub struct LocalVoices {
     opened: Mutex<VecDeque<Arc<PiperVoice>>>,
     /// Held while a model is loaded, so that two are never loaded at once.
     loading: Mutex<()>,
-    /// All voices pronounce by one lexicon.
-    pronouncer: OnceLock<Arc<Pronouncer>>,
+    /// All voices pronounce by one lexicon, which is in memory as long as one of them is.
+    pronouncer: Mutex<Weak<Pronouncer>>,
+    /// How often a voice was used.
+    uses: AtomicU64,
 }
 
 /// A file, and what is known of it.
@@ -61,7 +63,8 @@ impl LocalVoices {
     pub fn new(files: Vec<VoiceFile>, threads: usize) -> Self {
         let known = |file| KnownFile { file, voice: OnceLock::new(), is_broken: AtomicBool::new(false) };
         let files = files.into_iter().map(known).collect();
-        Self { files, threads, opened: Mutex::default(), loading: Mutex::default(), pronouncer: OnceLock::new() }
+        let (opened, loading, pronouncer) = (Mutex::default(), Mutex::default(), Mutex::new(Weak::new()));
+        Self { files, threads, opened, loading, pronouncer, uses: AtomicU64::new(0) }
     }
 
     /// Whether these are its voices, in this order.
@@ -69,13 +72,22 @@ impl LocalVoices {
         self.files.iter().map(|known| &known.file).eq(files)
     }
 
-    /// Opens the usual voice, or the next one that can be opened, unless it is open.
+    /// Opens a voice ahead, or the usual one if its file cannot be opened, unless it is open.
     ///
     /// # Errors
-    /// [`Error::Model`] if no file can be read; [`Error::UnknownVoice`] if there is no voice at all.
-    pub fn open_usual(&self) -> Result<(), Error> {
-        let id = self.files.first().map(|known| known.file.id.clone()).unwrap_or_default();
-        self.voice_or_usual(&id).map(|_| ())
+    /// [`Error::Model`] if no file can be read; [`Error::UnknownVoice`] if there is no such voice.
+    pub fn open(&self, id: &str) -> Result<(), Error> {
+        self.voice_or_usual(id).map(|_| ())
+    }
+
+    /// Closes all voices. The next use opens its voice again. One that speaks ends first.
+    pub fn close(&self) {
+        self.opened().clear();
+    }
+
+    /// Returns how often a voice was used or opened since the start.
+    pub fn uses(&self) -> u64 {
+        self.uses.load(Ordering::Relaxed)
     }
 
     /// Returns how many voices are in memory.
@@ -98,6 +110,7 @@ impl LocalVoices {
 
     /// Returns a voice, or the usual one if its file cannot be opened.
     fn voice_or_usual(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
         let mut wanted = id;
         if self.files.iter().any(|known| known.file.id == id && !known.works()) {
             wanted = self.files.iter().find(|known| known.works()).map_or(id, |known| known.file.id.as_str());
@@ -118,6 +131,16 @@ impl LocalVoices {
         }
     }
 
+    /// Returns the lexicon, and loads it if no voice has it.
+    fn pronouncer(&self) -> Arc<Pronouncer> {
+        let mut kept = self.pronouncer.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.upgrade().unwrap_or_else(|| {
+            let loaded = Arc::new(Pronouncer::new());
+            *kept = Arc::downgrade(&loaded);
+            loaded
+        })
+    }
+
     fn voice(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
         let Some(known) = self.files.iter().find(|known| known.file.id == id) else {
             let works = self.files.iter().filter(|known| known.works());
@@ -132,7 +155,7 @@ impl LocalVoices {
         if let Some(voice) = self.opened_voice(id) {
             return Ok(voice);
         }
-        let pronouncer = Arc::clone(self.pronouncer.get_or_init(|| Arc::new(Pronouncer::new())));
+        let pronouncer = self.pronouncer();
         let file = &known.file;
         let voice = Arc::new(PiperVoice::open_with(&file.path, &file.id, self.threads, pronouncer)?);
         if let Some(told) = voice.voices().pop() {

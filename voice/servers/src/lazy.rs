@@ -1,7 +1,8 @@
 //! Engines that are opened when they are first used, such as a fallback that is rarely needed.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 
@@ -11,22 +12,29 @@ type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
 /// An engine and how to open it. A failed attempt is tried again at the next call.
 struct Opened<T: ?Sized> {
     open: Open<T>,
-    engine: OnceLock<Arc<T>>,
-    opening: Mutex<()>,
+    /// Locked while it is opened, so that it is never opened twice.
+    engine: Mutex<Option<Arc<T>>>,
+    uses: AtomicU64,
 }
 
 impl<T: ?Sized> Opened<T> {
     fn new(open: Open<T>) -> Self {
-        Self { open, engine: OnceLock::new(), opening: Mutex::new(()) }
+        Self { open, engine: Mutex::new(None), uses: AtomicU64::new(0) }
     }
 
-    fn get(&self) -> Result<&Arc<T>, Error> {
-        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.engine.get().is_none() {
-            let engine = (self.open)()?;
-            return Ok(self.engine.get_or_init(|| engine));
+    fn get(&self) -> Result<Arc<T>, Error> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = engine.as_ref() {
+            return Ok(Arc::clone(engine));
         }
-        self.engine.get().ok_or(Error::Cancelled)
+        let opened = (self.open)()?;
+        *engine = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn close(&self) {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -43,6 +51,24 @@ impl LazyRecognizer {
         open: impl Fn() -> Result<Arc<dyn SpeechToText>, Error> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), opened: Opened::new(Box::new(open)) }
+    }
+
+    /// Opens it ahead, unless it is open.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self) -> Result<(), Error> {
+        self.opened.get().map(|_| ())
+    }
+
+    /// Closes it. The next use opens it again. Recognition that goes on ends first.
+    pub fn close(&self) {
+        self.opened.close();
+    }
+
+    /// Returns how often it was used or opened ahead.
+    pub fn uses(&self) -> u64 {
+        self.opened.uses.load(Ordering::Relaxed)
     }
 }
 

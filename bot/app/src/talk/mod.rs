@@ -60,6 +60,8 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let CallPersona { names, manner: own } = app.engine.call_persona(&platform, &chat).await?;
     let engines = engines.with_manner(&manner(own));
     engines.check()?;
+    let first = engines.clone();
+    tokio::task::spawn_blocking(move || first.load()).await??;
     let (reports, reported) = mpsc::unbounded_channel();
     let activity = (engines.activity)();
     let (mut talk, told) = Talk::begin(engines, Settings { names, ..Settings::default() }, loudspeaker, reports);

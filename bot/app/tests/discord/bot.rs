@@ -133,6 +133,11 @@ impl Bot {
         fake.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
     }
 
+    /// Returns the id of the process.
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().expect("the bot runs").id()
+    }
+
     /// Kills the bot.
     pub fn kill(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
