@@ -22,7 +22,7 @@ pub struct Voice {
     pub espeak: bool,
     /// How long nobody may talk in calls until the models of speech are unloaded, in seconds. They are loaded again when
     /// somebody talks. With 0, they stay loaded after they were used once.
-    #[schemars(range(min = 0, max = 86_400))]
+    #[schemars(range(min = 60, max = 86_400), extend("x-or-zero" = true))]
     pub unload_after_s: u32,
     /// When replies are also spoken, where a place has no setting of its own (`/voice replies`).
     pub replies: VoiceReplies,
