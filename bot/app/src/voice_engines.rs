@@ -70,6 +70,14 @@ impl Loadable for Recogniser {
         self.engine.close();
     }
 
+    fn speaks(&self) -> bool {
+        false
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.engine.is_in_use()
+    }
+
     fn uses(&self) -> u64 {
         self.engine.uses()
     }
@@ -91,6 +99,14 @@ impl Loadable for Voices {
         self.voices.close();
     }
 
+    fn speaks(&self) -> bool {
+        true
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.voices.is_in_use()
+    }
+
     fn uses(&self) -> u64 {
         self.voices.uses()
     }
@@ -107,6 +123,10 @@ fn recogniser(
         None if server.is_none() => bail!("the speech model is gone"),
         here => here,
     };
+    if let (Some(here), None) = (&here, &server) {
+        // It is loaded when somebody speaks. Whoever asks the bot in must know before that nothing would be heard.
+        Whisper::check(&here.path)?;
+    }
     let name = here.as_ref().map_or("the speech model", |here| here.entry.name.as_str()).to_owned();
     let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
         let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
@@ -130,6 +150,9 @@ async fn speaker(
     let server = speech_servers::voices(config)?;
     let voices = local_speech::voices(config, models, threads)?;
     if let Some(voices) = &voices {
+        if server.is_none() {
+            local_speech::check_voices(config, models)?;
+        }
         loadable.push(Box::new(Voices { voices: Arc::clone(voices), is_fallback: server.is_some() }));
     }
     if let Some(server) = server {

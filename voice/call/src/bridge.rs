@@ -6,8 +6,7 @@ use std::time::Duration;
 use azera_voice_api::Audio;
 use tokio::sync::mpsc;
 
-use crate::contract::Engines;
-use crate::talk::Told;
+use crate::contract::{Engines, Told};
 
 /// How long after the end of a question the sound comes, if the answer does not.
 pub(crate) const BRIDGE_AFTER: Duration = Duration::from_millis(1_500);

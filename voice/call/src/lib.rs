@@ -15,6 +15,6 @@ mod on_demand;
 mod talk;
 mod waker;
 
-pub use contract::{Engines, OpenActivity, Player, Report, Request};
+pub use contract::{Engines, OpenActivity, Player, Report, Request, Told};
 pub use on_demand::{Loadable, OnDemand};
-pub use talk::{Talk, Told};
+pub use talk::Talk;

@@ -17,8 +17,14 @@ pub trait Loadable: Send + Sync {
     /// A model cannot be read.
     fn load(&self, voice: &str) -> Result<(), Error>;
 
-    /// Unloads it. Work that goes on ends first.
+    /// Unloads it. Work that goes on ends first. It may take long.
     fn unload(&self);
+
+    /// Returns true if it speaks, and false if it recognises.
+    fn speaks(&self) -> bool;
+
+    /// Returns true while it is loaded, or works. Waits for nothing.
+    fn is_in_use(&self) -> bool;
 
     /// Returns how often it was used or loaded since it was made.
     fn uses(&self) -> u64;
@@ -39,13 +45,30 @@ impl OnDemand {
         on_demand
     }
 
-    /// Loads the engines ahead. It takes up to two seconds.
+    /// Loads the engines ahead. It takes up to two seconds. One that cannot be loaded keeps no other one from it.
     ///
     /// # Errors
     /// A model cannot be read.
     pub fn load(&self, voice: &str) -> Result<(), Error> {
-        self.engines.iter().try_for_each(|engine| engine.load(voice))
+        load_each(self.engines.iter(), voice)
     }
+
+    /// Loads a voice ahead, because something will be said with it.
+    ///
+    /// # Errors
+    /// A model cannot be read.
+    pub(crate) fn load_voice(&self, voice: &str) -> Result<(), Error> {
+        load_each(self.engines.iter().filter(|engine| engine.speaks()), voice)
+    }
+}
+
+/// Loads engines, and returns the first error once each was tried.
+fn load_each<'a>(engines: impl Iterator<Item = &'a Box<dyn Loadable>>, voice: &str) -> Result<(), Error> {
+    let loaded: Vec<Result<(), Error>> = engines.map(|engine| engine.load(voice)).collect();
+    for error in loaded.iter().filter_map(|loaded| loaded.as_ref().err()) {
+        tracing::error!(%error, "cannot load a model of speech");
+    }
+    loaded.into_iter().collect()
 }
 
 /// What is known of an engine.
@@ -62,16 +85,24 @@ async fn unload_unused(engines: Weak<OnDemand>, after: Duration) {
         sleep(look).await;
         let Some(on_demand) = engines.upgrade() else { return };
         seen.resize_with(on_demand.engines.len(), || Seen { uses: 0, idle: Duration::ZERO, is_loaded: false });
-        for (engine, seen) in on_demand.engines.iter().zip(&mut seen) {
+        let mut unused = Vec::new();
+        for (number, (engine, seen)) in on_demand.engines.iter().zip(&mut seen).enumerate() {
             let uses = engine.uses();
-            if uses != seen.uses {
+            if uses != seen.uses || engine.is_in_use() {
                 *seen = Seen { uses, idle: Duration::ZERO, is_loaded: true };
                 continue;
             }
             seen.idle += look;
             if seen.is_loaded && seen.idle >= after {
                 seen.is_loaded = false;
-                engine.unload();
+                unused.push(number);
+            }
+        }
+        for number in unused {
+            // It may wait for a load that began just now, and gives back much memory.
+            let on_demand = Arc::clone(&on_demand);
+            let unload = move || on_demand.engines.get(number).into_iter().for_each(|engine| engine.unload());
+            if tokio::task::spawn_blocking(unload).await.is_ok() {
                 tracing::info!("nobody talked for a while: a model of speech is unloaded");
             }
         }

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_types::PersonId;
-use azera_voice_api::{Audio, Error, Manner, RECOGNITION_RATE, Transcript};
+use azera_voice_api::{Audio, Error, Manner, RECOGNITION_RATE};
 use azera_voice_room::{Action, Event, Gate, RecognitionId, Room, Said, SealedPacket, Settings, Sound};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::bridge::BRIDGE_AFTER;
-use crate::contract::{Engines, Player, Report, Request};
+use crate::contract::{Engines, Player, Report, Request, Told};
 use crate::mouth::{Mouth, Reach};
 use crate::waker::Waker;
 
@@ -21,20 +21,6 @@ const LEAD: Duration = Duration::from_millis(150);
 
 /// How long the line is kept open for an answer.
 const OPEN: Duration = Duration::from_secs(4);
-
-/// What the engines tell the conversation; give it back with [`Talk::told`].
-pub enum Told {
-    /// A recognition ended; `None` if it failed.
-    Recognised(RecognitionId, Option<Transcript>),
-    /// A piece of sound of a sentence.
-    Made(u64, Audio),
-    /// All sound of a sentence was made.
-    SentenceMade(u64),
-    /// A sentence cannot be said, or not to its end.
-    Failed(u64),
-    /// The sound for when an answer takes long.
-    Bridge(Audio),
-}
 
 /// A spoken conversation with the people in a room.
 pub struct Talk<P> {
@@ -66,6 +52,8 @@ pub struct Talk<P> {
     is_silenced: bool,
     /// True once the voice failed, until it says a sentence again.
     is_voiceless: bool,
+    /// True once recognition failed, until it works again.
+    is_deaf: bool,
     /// True once something is to be said: a reply that was stopped goes on, or the next one begins.
     goes_on: bool,
     tell: mpsc::UnboundedSender<Told>,
@@ -99,6 +87,7 @@ impl<P: Player> Talk<P> {
             is_muted: false,
             is_silenced: false,
             is_voiceless: false,
+            is_deaf: false,
             goes_on: false,
             tell,
             reports,
@@ -201,6 +190,10 @@ impl<P: Player> Talk<P> {
         match told {
             Told::Recognised(id, transcript) => {
                 self.recognising.remove(&id);
+                let was_deaf = std::mem::replace(&mut self.is_deaf, transcript.is_none());
+                if self.is_deaf && !was_deaf {
+                    self.report(Report::CannotHear);
+                }
                 self.react(Event::Recognised(id, transcript)).await;
             }
             Told::Made(number, audio) => {
@@ -228,8 +221,10 @@ impl<P: Player> Talk<P> {
 
     /// Takes in what happened in the room, such as a frame of somebody's sound.
     pub async fn event(&mut self, event: Event) {
-        self.waker.hear(&event, self.start.elapsed(), &self.engines, &self.tell);
         self.react(event).await;
+        if self.room.is_somebody_speaking() {
+            self.waker.wake(self.now(), &self.engines, &self.tell);
+        }
         if self.goes_on {
             self.speak_on().await;
         }

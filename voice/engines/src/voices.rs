@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
 
@@ -48,6 +48,8 @@ struct KnownFile {
     file: VoiceFile,
     /// What the file says of the voice, once it was opened.
     voice: OnceLock<Voice>,
+    /// The voice, if it is in memory. One that speaks still is after it was closed, and is not opened a second time.
+    living: Mutex<Weak<PiperVoice>>,
     /// True if it could not be opened.
     is_broken: AtomicBool,
 }
@@ -56,12 +58,21 @@ impl KnownFile {
     fn works(&self) -> bool {
         !self.is_broken.load(Ordering::Relaxed)
     }
+
+    fn living(&self) -> MutexGuard<'_, Weak<PiperVoice>> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl LocalVoices {
     /// Takes voices that run on this many threads each, the usual one first. Opens none yet.
     pub fn new(files: Vec<VoiceFile>, threads: usize) -> Self {
-        let known = |file| KnownFile { file, voice: OnceLock::new(), is_broken: AtomicBool::new(false) };
+        let known = |file| KnownFile {
+            file,
+            voice: OnceLock::new(),
+            living: Mutex::new(Weak::new()),
+            is_broken: AtomicBool::new(false),
+        };
         let files = files.into_iter().map(known).collect();
         let (opened, loading, pronouncer) = (Mutex::default(), Mutex::default(), Mutex::new(Weak::new()));
         Self { files, threads, opened, loading, pronouncer, uses: AtomicU64::new(0) }
@@ -82,7 +93,21 @@ impl LocalVoices {
 
     /// Closes all voices. The next use opens its voice again. One that speaks ends first.
     pub fn close(&self) {
-        self.opened().clear();
+        let closed = std::mem::take(&mut *self.opened());
+        // Their memory goes after the lock does.
+        drop(closed);
+    }
+
+    /// Returns true while a voice is opened, or speaks. Waits for no voice.
+    pub fn is_in_use(&self) -> bool {
+        if matches!(self.loading.try_lock(), Err(TryLockError::WouldBlock)) {
+            return true;
+        }
+        let kept: Vec<String> = self.opened().iter().map(|voice| voice.id().to_owned()).collect();
+        self.files.iter().any(|known| {
+            let is_kept = kept.contains(&known.file.id);
+            known.living().strong_count() > usize::from(is_kept)
+        })
     }
 
     /// Returns how often a voice was used or opened since the start.
@@ -155,9 +180,17 @@ impl LocalVoices {
         if let Some(voice) = self.opened_voice(id) {
             return Ok(voice);
         }
-        let pronouncer = self.pronouncer();
         let file = &known.file;
-        let voice = Arc::new(PiperVoice::open_with(&file.path, &file.id, self.threads, pronouncer)?);
+        let living = known.living().upgrade();
+        let voice = match living {
+            Some(voice) => voice,
+            None => {
+                let voice = PiperVoice::open_with(&file.path, &file.id, self.threads, self.pronouncer())?;
+                tracing::info!(voice = file.id.as_str(), "a model of speech is loaded");
+                Arc::new(voice)
+            }
+        };
+        *known.living() = Arc::downgrade(&voice);
         if let Some(told) = voice.voices().pop() {
             known.voice.get_or_init(|| told);
         }

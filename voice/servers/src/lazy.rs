@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 
@@ -13,28 +13,55 @@ type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
 struct Opened<T: ?Sized> {
     open: Open<T>,
     /// Locked while it is opened, so that it is never opened twice.
-    engine: Mutex<Option<Arc<T>>>,
+    engine: Mutex<Held<T>>,
     uses: AtomicU64,
+}
+
+/// An engine that may be in memory.
+struct Held<T: ?Sized> {
+    /// It stays in memory until it is closed.
+    kept: Option<Arc<T>>,
+    /// It is still in memory if it was closed while it worked. Then it is used again, and no second one is opened.
+    living: Option<Weak<T>>,
 }
 
 impl<T: ?Sized> Opened<T> {
     fn new(open: Open<T>) -> Self {
-        Self { open, engine: Mutex::new(None), uses: AtomicU64::new(0) }
+        let nothing = Held { kept: None, living: None };
+        Self { open, engine: Mutex::new(nothing), uses: AtomicU64::new(0) }
     }
 
     fn get(&self) -> Result<Arc<T>, Error> {
         self.uses.fetch_add(1, Ordering::Relaxed);
-        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(engine) = engine.as_ref() {
-            return Ok(Arc::clone(engine));
-        }
-        let opened = (self.open)()?;
-        *engine = Some(Arc::clone(&opened));
-        Ok(opened)
+        let mut held = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = match held.kept.clone().or_else(|| held.living.as_ref()?.upgrade()) {
+            Some(engine) => engine,
+            None => {
+                let opened = (self.open)()?;
+                tracing::info!("a model of speech is loaded");
+                opened
+            }
+        };
+        *held = Held { kept: Some(Arc::clone(&engine)), living: Some(Arc::downgrade(&engine)) };
+        Ok(engine)
     }
 
+    /// Closes it. Waits while it is opened.
     fn close(&self) {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = self.engine.lock().unwrap_or_else(PoisonError::into_inner).kept.take();
+        // Its memory goes after the lock does.
+        drop(closed);
+    }
+
+    /// Returns true while it is opened, or works. Waits for nothing.
+    fn is_in_use(&self) -> bool {
+        let held = match self.engine.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return true,
+        };
+        let holders = held.living.as_ref().map_or(0, Weak::strong_count);
+        holders > usize::from(held.kept.is_some())
     }
 }
 
@@ -61,9 +88,14 @@ impl LazyRecognizer {
         self.opened.get().map(|_| ())
     }
 
-    /// Closes it. The next use opens it again. Recognition that goes on ends first.
+    /// Closes it. The next use opens it again. Recognition that goes on ends first. Waits while it is opened.
     pub fn close(&self) {
         self.opened.close();
+    }
+
+    /// Returns true while it is opened, or recognises. Waits for nothing.
+    pub fn is_in_use(&self) -> bool {
+        self.opened.is_in_use()
     }
 
     /// Returns how often it was used or opened ahead.

@@ -328,9 +328,27 @@ fn memory_kib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// It runs in a process of its own, because other tests take memory meanwhile.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn hours_of_talk_take_no_more_memory() {
+    /// Says that this is the process of the test.
+    const MARK: &str = "AZERA_TEST_HOURS_OF_TALK";
+    if std::env::var_os(MARK).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        return runtime.block_on(talk_for_hours());
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["hours_of_talk_take_no_more_memory", "--exact", "--nocapture"]).env(MARK, "1");
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("1 passed"), "the test ran: {text}");
+}
+
 /// Two hours of questions and answers, by the clock of the test.
-#[tokio::test(start_paused = true)]
-async fn hours_of_talk_take_no_more_memory() {
+async fn talk_for_hours() {
     let mut room = MadeUp::open().await;
     let begun = Instant::now();
     let mut after_some = None;
