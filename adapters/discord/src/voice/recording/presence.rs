@@ -53,14 +53,15 @@ impl VoiceCalls {
     /// Notes for a recording whether the bot can know who is there.
     pub(super) async fn look_at_recording(&self, guild: GuildId, channel: ChannelId) {
         // A shard may count as connected although its loss was told: the stage of its runner is noted apart from that.
-        let is_blind = self.is_told_lost(guild) || !self.is_connected(guild).await;
+        let is_connected = self.is_connected(guild).await;
+        let is_blind = self.is_told_lost(guild, is_connected) || !is_connected;
         self.change_recording(channel, |recording| recording.is_blind = is_blind);
     }
 
     /// Returns true if it was told that the connection of a server's shard is lost, and not that it is back.
-    fn is_told_lost(&self, guild: GuildId) -> bool {
+    fn is_told_lost(&self, guild: GuildId, is_connected: bool) -> bool {
         let shard = self.line.get().map(|line| line.shard_of(guild));
-        self.recorder.get().zip(shard).is_some_and(|(recorder, shard)| recorder.is_lost(shard))
+        self.recorder.get().zip(shard).is_some_and(|(recorder, shard)| recorder.is_lost(shard, is_connected))
     }
 
     /// Takes in what an event tells about connections to the gateway, for recordings.
