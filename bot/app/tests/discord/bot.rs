@@ -171,8 +171,8 @@ impl Bot {
         let log = self.log.0.lock().expect("nobody panics while they hold this");
         let lacks = |log: &mut String| log.matches(words).count() < times;
         let waited = self.log.1.wait_timeout_while(log, patience, lacks);
-        let (_, waited) = waited.expect("nobody panics while they hold this");
-        assert!(!waited.timed_out(), "waited in vain for {words:?} in the log, {times} times");
+        let is_in_vain = waited.expect("nobody panics while they hold this").1.timed_out();
+        assert!(!is_in_vain, "waited in vain for {words:?} in the log, {times} times");
     }
 
     /// Returns the log so far.
