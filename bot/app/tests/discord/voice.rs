@@ -1,6 +1,7 @@
 //! Voice channels: the real binary hears and speaks over a fake voice server. People are spoken by the Piper voice, and
 //! what the bot says is recognised by Whisper.
 
+mod broken;
 mod idle;
 mod people;
 mod personas;
