@@ -15,7 +15,7 @@ export FEATURES ?=
 export FUZZ_SECONDS ?= 20
 # Number of kills in `make soak`.
 export KILLS ?= 200
-# Seconds that `make soak` talks in a hundred Discord channels.
+# Seconds that `make soak` talks in a hundred Discord channels, and measures a silent call.
 export DISCORD_SECONDS ?= 120
 # Arguments that `make run` passes to `azera chat`.
 export ARGS ?=
@@ -42,7 +42,7 @@ console: ## Build the web's console. The next build of the binary embeds it. Wit
 test: ## Install missing tools, make the full build, and run all tests.
 	$(task) test
 
-soak: ## Run the long tests: KILLS=200 kills under load, a hundred Matrix rooms, DISCORD_SECONDS=120 in a hundred channels.
+soak: ## Run the long tests: KILLS=200 kills under load, a hundred Matrix rooms, DISCORD_SECONDS=120 in a hundred channels and in a silent call.
 	$(task) soak
 
 check: ## The fast tier: formatting, project rules, clippy, and the tests that need no server and no model.

@@ -389,6 +389,10 @@ soak() {
     # shellcheck disable=SC2046
     AZERA_SOAK_DISCORD_SECONDS="$DISCORD_SECONDS" cargo test --release --workspace --locked $(test_options) --test discord load -- \
         --nocapture --test-threads 1
+    say "a call with twenty silent people for $DISCORD_SECONDS s, and the text bot for as long before"
+    # shellcheck disable=SC2046
+    AZERA_SOAK_IDLE_SECONDS="$DISCORD_SECONDS" cargo test --release --workspace --locked $(test_options) --test discord twenty_silent_people -- \
+        --nocapture
 }
 
 # The fast tier. It needs no server, no model and, once everything is built, no more than minutes. It leaves out the crates

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use azera_config::{Config, RecognitionApi, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, Models, State};
 use azera_voice_engines::{ESPEAK, Espeak, EspeakLimits, LocalVoices, VoiceFile};
@@ -65,6 +65,21 @@ pub fn voices(config: &Config, models: &Models, threads: usize) -> anyhow::Resul
     let files = installed.into_iter().map(|model| VoiceFile { id: model.entry.name, path: model.path });
     let files: Vec<VoiceFile> = files.collect();
     Ok((!files.is_empty()).then(|| shared(files, threads)))
+}
+
+/// Checks that the file of a voice on this machine can be read. One that cannot does not matter beside others.
+///
+/// # Errors
+/// Those of [`installed`], or none of the files can be read.
+pub fn check_voices(config: &Config, models: &Models) -> anyhow::Result<()> {
+    let mut broken = None;
+    for model in installed(config, models, Kind::Voice)? {
+        match std::fs::File::open(&model.path) {
+            Ok(_) => return Ok(()),
+            Err(error) => broken = Some((model.entry.name, error)),
+        }
+    }
+    broken.map_or(Ok(()), |(name, error)| Err(error).with_context(|| format!("cannot read the voice {name}")))
 }
 
 /// Returns espeak-ng, if it speaks here: the program is installed, and neither a voice nor a server is there. The program is

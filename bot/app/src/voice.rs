@@ -1,4 +1,4 @@
-//! The engines of speech for voice channels. They are loaded when somebody first asks the bot into one.
+//! The engines of speech for voice channels. They are prepared when somebody first asks the bot into one.
 
 use async_trait::async_trait;
 use azera_adapter_discord::{Engines, Speech};
@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use crate::voice_engines::load;
 
-/// Loads the models of the registry.
+/// Speaks and hears with the models of the registry.
 pub struct RegistrySpeech {
     config: Config,
     engines: OnceCell<Engines>,

@@ -1,13 +1,15 @@
 //! The engines of spoken conversations: servers, if the configuration names some, and the models on this machine.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
-use azera_voice_call::Engines;
-use azera_voice_engines::SileroVad;
+use azera_voice_call::{Engines, Loadable, OnDemand};
+use azera_voice_engines::{LocalVoices, SileroVad};
+use azera_voice_servers::{LazyRecognizer, WithFallback};
 use azera_voice_whisper::{Options, Whisper};
 
 use crate::speech::reading;
@@ -16,7 +18,8 @@ use crate::{bootstrap, local_speech, speech_servers};
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
 
-/// Loads what hears, speaks and tells speech from other sounds. With a server, the model on this machine takes its place
+/// Prepares what hears, speaks and tells speech from other sounds. The models on this machine that hear and speak are loaded
+/// when somebody speaks, and unloaded when nobody did for a while. With a server, the model on this machine takes its place
 /// while it does not answer, if it is there.
 ///
 /// # Errors
@@ -30,8 +33,9 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     }
     let activity =
         SileroVad::open(&first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?.path)?;
-    let recogniser = recogniser(config, &models).await?;
-    let speaker = speaker(config, &models).await?;
+    let mut loadable = Vec::new();
+    let recogniser = recogniser(config, &models, &mut loadable)?;
+    let speaker = speaker(config, &models, &mut loadable).await?;
     let usual = speaker
         .voices()
         .into_iter()
@@ -42,37 +46,126 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let open = move || -> Box<dyn VoiceActivity> {
         Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
     };
-    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)).reading(reading(config)))
+    let engines = Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)).reading(reading(config));
+    if loadable.is_empty() {
+        return Ok(engines);
+    }
+    let unload_after = Some(Duration::from_secs(config.voice.unload_after_s.into())).filter(|after| !after.is_zero());
+    Ok(engines.loaded_on_demand(OnDemand::new(loadable, unload_after)))
 }
 
-async fn recogniser(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn SpeechToText>> {
+/// The recogniser on this machine.
+struct Recogniser {
+    engine: Arc<LazyRecognizer>,
+    /// True if it only takes the place of a server. It is not loaded ahead then.
+    is_fallback: bool,
+}
+
+impl Loadable for Recogniser {
+    fn load(&self, _: &str) -> Result<(), Error> {
+        if self.is_fallback { Ok(()) } else { self.engine.open() }
+    }
+
+    fn unload(&self) {
+        self.engine.close();
+    }
+
+    fn speaks(&self) -> bool {
+        false
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.engine.is_in_use()
+    }
+
+    fn uses(&self) -> u64 {
+        self.engine.uses()
+    }
+}
+
+/// The voices on this machine.
+struct Voices {
+    voices: Arc<LocalVoices>,
+    /// See [`Recogniser`].
+    is_fallback: bool,
+}
+
+impl Loadable for Voices {
+    fn load(&self, voice: &str) -> Result<(), Error> {
+        if self.is_fallback { Ok(()) } else { self.voices.open(voice) }
+    }
+
+    fn unload(&self) {
+        self.voices.close();
+    }
+
+    fn speaks(&self) -> bool {
+        true
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.voices.is_in_use()
+    }
+
+    fn uses(&self) -> u64 {
+        self.voices.uses()
+    }
+}
+
+fn recogniser(
+    config: &Config,
+    models: &Models,
+    loadable: &mut Vec<Box<dyn Loadable>>,
+) -> anyhow::Result<Arc<dyn SpeechToText>> {
     let options = Options { threads: threads(config), language: None };
-    let here = first(config, models, Kind::Speech)?;
-    let Some(server) = speech_servers::recognizer(config, None)? else {
-        let here = here.context("the speech model is gone")?;
-        let load = move || Whisper::load(&here.path, &here.entry.name, &options);
-        return Ok(Arc::new(tokio::task::spawn_blocking(load).await??));
+    let server = speech_servers::recognizer(config, None)?;
+    let here = match first(config, models, Kind::Speech)? {
+        None if server.is_none() => bail!("the speech model is gone"),
+        here => here,
     };
+    if let (Some(here), None) = (&here, &server) {
+        // It is loaded when somebody speaks. Whoever asks the bot in must know before that nothing would be heard.
+        Whisper::check(&here.path)?;
+    }
+    let name = here.as_ref().map_or("the speech model", |here| here.entry.name.as_str()).to_owned();
     let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
         let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
         let here = here.as_ref().ok_or_else(missing)?;
         Ok(Arc::new(Whisper::load(&here.path, &here.entry.name, &options)?))
     };
-    Ok(speech_servers::recognizer_with_fallback(server, Box::new(open)))
+    let engine = Arc::new(LazyRecognizer::new(name, open));
+    loadable.push(Box::new(Recogniser { engine: Arc::clone(&engine), is_fallback: server.is_some() }));
+    Ok(match server {
+        Some(server) => Arc::new(WithFallback::recognizer(Arc::new(server), engine)),
+        None => engine,
+    })
 }
 
-async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn TextToSpeech>> {
+async fn speaker(
+    config: &Config,
+    models: &Models,
+    loadable: &mut Vec<Box<dyn Loadable>>,
+) -> anyhow::Result<Arc<dyn TextToSpeech>> {
     let threads = threads(config);
-    if let Some(server) = speech_servers::voices(config)? {
+    let server = speech_servers::voices(config)?;
+    let voices = local_speech::voices(config, models, threads)?;
+    if let Some(voices) = &voices {
+        if server.is_none() {
+            local_speech::check_voices(config, models)?;
+        }
+        loadable.push(Box::new(Voices { voices: Arc::clone(voices), is_fallback: server.is_some() }));
+    }
+    if let Some(server) = server {
+        // It gets the same voices, because they are shared.
         return speech_servers::voices_with_installed(config, models, server, threads).await;
     }
-    let Some(voices) = local_speech::voices(config, models, threads)? else {
-        let espeak = local_speech::apart(config, models, local_speech::last_resort).await?;
-        return Ok(espeak.context("the voice is gone")?);
-    };
-    let usual = Arc::clone(&voices);
-    tokio::task::spawn_blocking(move || usual.open_usual()).await??;
-    Ok(voices)
+    match voices {
+        Some(voices) => Ok(voices),
+        None => {
+            let espeak = local_speech::apart(config, models, local_speech::last_resort).await?;
+            Ok(espeak.context("the voice is gone")?)
+        }
+    }
 }
 
 /// Returns the model of a kind that is used: the one in use, or another one that is here.

@@ -58,6 +58,7 @@ fn assignment(key: &Key) -> String {
 fn range(kind: &Kind) -> String {
     match kind {
         Kind::Integer(least, most) => format!("From {least} to {most}."),
+        Kind::ZeroOr(least, most) => format!("0, or from {least} to {most}."),
         Kind::Number(least, most) => format!("From {least:?} to {most:?}."),
         Kind::List(items, least, most) => format!("At most {items}, each of {least} to {most} characters."),
         Kind::Flag | Kind::Text(..) | Kind::Address(_) | Kind::Choice(_) => String::new(),

@@ -6,6 +6,9 @@ use toml::Value as Toml;
 /// How many characters of a wrong value an error shows.
 const SHOWN_CHARS: usize = 40;
 
+/// Marks an integer in the schema that may also be 0, below its least value.
+const OR_ZERO: &str = "x-or-zero";
+
 /// The type and range of a key's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
@@ -13,6 +16,8 @@ pub(crate) enum Kind {
     Flag,
     /// An integer; least and most.
     Integer(i64, i64),
+    /// Zero for "never", or an integer; least and most.
+    ZeroOr(i64, i64),
     /// A number; least and most.
     Number(f64, f64),
     /// A text; the least and most characters.
@@ -38,7 +43,11 @@ impl Kind {
         let kind = schema["type"].as_str().or_else(|| schema["type"].get(0)?.as_str())?;
         match kind {
             "boolean" => Some(Self::Flag),
-            "integer" => Some(Self::Integer(schema["minimum"].as_i64()?, schema["maximum"].as_i64()?)),
+            "integer" => {
+                let (least, most) = (schema["minimum"].as_i64()?, schema["maximum"].as_i64()?);
+                let or_zero = schema[OR_ZERO] == true;
+                Some(if or_zero { Self::ZeroOr(least, most) } else { Self::Integer(least, most) })
+            }
             "number" => Some(Self::Number(schema["minimum"].as_f64()?, schema["maximum"].as_f64()?)),
             "string" if schema["format"] == "uri" => Some(Self::Address(schema["maxLength"].as_u64()?)),
             "string" => Some(Self::Text(schema["minLength"].as_u64()?, schema["maxLength"].as_u64()?)),
@@ -60,6 +69,7 @@ impl Kind {
         let allowed = match (self, value) {
             (Self::Flag, Toml::Boolean(_)) => true,
             (Self::Integer(least, most), Toml::Integer(number)) => (least..=most).contains(&number),
+            (Self::ZeroOr(least, most), Toml::Integer(number)) => *number == 0 || (least..=most).contains(&number),
             (Self::Number(least, most), Toml::Float(number)) => (least..=most).contains(&number),
             (Self::Number(least, most), Toml::Integer(number)) => (*least..=*most).contains(&(*number as f64)),
             (Self::Text(least, most), Toml::String(text)) => length(text, *least, *most),
@@ -84,7 +94,7 @@ impl Kind {
     pub(crate) fn read_variable(&self, text: &str) -> Toml {
         let parsed = match self {
             Self::Flag => text.parse().ok().map(Toml::Boolean),
-            Self::Integer(..) => text.parse().ok().map(Toml::Integer),
+            Self::Integer(..) | Self::ZeroOr(..) => text.parse().ok().map(Toml::Integer),
             Self::Number(..) => text.parse().ok().map(Toml::Float),
             Self::Text(..) | Self::Address(_) | Self::Choice(_) => None,
             Self::List(..) => {
@@ -100,6 +110,7 @@ impl fmt::Display for Kind {
         match self {
             Self::Flag => f.write_str("true or false"),
             Self::Integer(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::ZeroOr(least, most) => write!(f, "0, or a whole number from {least} to {most}"),
             Self::Number(least, most) => write!(f, "a number from {least} to {most}"),
             Self::Text(least, most) => write!(f, "a text of {least} to {most} characters"),
             Self::Address(most) => write!(f, "an http or https address of at most {most} characters"),

@@ -20,6 +20,10 @@ pub struct Voice {
     /// Let the program espeak-ng speak where neither a voice nor a server is there, if it is installed. It knows many
     /// languages, and sounds like a machine.
     pub espeak: bool,
+    /// How long nobody may talk in calls until the models of speech are unloaded, in seconds. They are loaded again when
+    /// somebody talks. With 0, they stay loaded after they were used once.
+    #[schemars(range(min = 60, max = 86_400), extend("x-or-zero" = true))]
+    pub unload_after_s: u32,
     /// When replies are also spoken, where a place has no setting of its own (`/voice replies`).
     pub replies: VoiceReplies,
     /// The longest voice message that is heard or spoken, in seconds.
@@ -56,6 +60,7 @@ impl Default for Voice {
             speech_model: None,
             voice: None,
             espeak: true,
+            unload_after_s: 300,
             replies: VoiceReplies::Auto,
             max_seconds: 300,
             record_minutes: 60,

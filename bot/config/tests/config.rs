@@ -62,6 +62,7 @@ fn the_file_sets_and_the_environment_overrides() {
         ("AZERA__SAMPLING__MIN_P", "0.1"),
         ("AZERA__LOG__FORMAT", "json"),
         ("AZERA__MODELS__CHAT", ""),
+        ("AZERA__VOICE__UNLOAD_AFTER_S", "0"),
         ("PATH", "/bin"),
     ];
     let config = load(text, &env).unwrap();
@@ -71,6 +72,7 @@ fn the_file_sets_and_the_environment_overrides() {
     assert_eq!(config.chat.answer, Answer::Never);
     assert_eq!((config.sampling.temperature, config.sampling.min_p), (Some(1.0), Some(0.1)));
     assert_eq!(config.log.format, LogFormat::Json);
+    assert_eq!(config.voice.unload_after_s, 0);
 }
 
 #[test]
@@ -132,6 +134,7 @@ fn errors_in_the_environment_name_the_variable() {
         ("AZERA__SLOTS", "3"),
         ("AZERA__LOG__LEVEL", "loud"),
         ("AZERA__MEMORY__MIN_AGE_S", "1.5"),
+        ("AZERA__VOICE__UNLOAD_AFTER_S", "59"),
     ];
     assert_snapshot!(error_text("", &env), @r#"
     environment variable AZERA__LOG__LEVEL: `log.level` must be one of "off", "error", "warn", "info", "debug", "trace", not "loud"
@@ -139,6 +142,7 @@ fn errors_in_the_environment_name_the_variable() {
     environment variable AZERA__MODELS__SLOTS: `models.slots` must be a whole number from 1 to 64, not "many"
     environment variable AZERA__MODEL__SLOTS: there is no section `model`; did you mean `models`?
     environment variable AZERA__SLOTS: an override is written AZERA__SECTION__KEY
+    environment variable AZERA__VOICE__UNLOAD_AFTER_S: `voice.unload_after_s` must be 0, or a whole number from 60 to 86400, not 59
     "#);
 }
 

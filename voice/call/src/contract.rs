@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
-use azera_voice_api::{Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, VoiceActivity};
-use azera_voice_room::{Expected, Said};
+use azera_voice_api::{
+    Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, Transcript, VoiceActivity,
+};
+use azera_voice_room::{Expected, RecognitionId, Said};
 use azera_voice_spoken::{CodeNote, Options};
+
+use crate::on_demand::OnDemand;
 
 /// Returns a detector of speech for a new stream.
 pub type OpenActivity = Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>;
@@ -28,6 +32,8 @@ pub struct Engines {
     missing: Arc<MissingVoices>,
     /// How texts are read aloud, apart from the language.
     reading: Options,
+    /// The engines that are loaded when somebody speaks.
+    pub(crate) on_demand: Option<Arc<OnDemand>>,
 }
 
 impl Engines {
@@ -39,13 +45,34 @@ impl Engines {
         activity: OpenActivity,
     ) -> Self {
         let (style, missing, reading) = (usual.clone(), Arc::default(), Options::default());
-        Self { recogniser, speaker, activity, style, usual, missing, reading }
+        Self { recogniser, speaker, activity, style, usual, missing, reading, on_demand: None }
     }
 
     /// Returns the engines with options for reading texts aloud, such as the time zone. The voice decides on the language.
     pub fn reading(mut self, options: Options) -> Self {
         self.reading = options;
         self
+    }
+
+    /// Returns the engines as ones that are loaded when somebody speaks.
+    pub fn loaded_on_demand(mut self, on_demand: Arc<OnDemand>) -> Self {
+        self.on_demand = Some(on_demand);
+        self
+    }
+
+    /// Loads what will be needed, unless it is loaded. It takes up to two seconds.
+    ///
+    /// # Errors
+    /// A model cannot be read.
+    pub fn load(&self) -> Result<(), Error> {
+        self.on_demand.as_ref().map_or(Ok(()), |on_demand| on_demand.load(&self.style.voice))
+    }
+
+    /// Loads the voice of a style in the background, because something will be said with it.
+    pub(crate) fn load_voice_soon(&self, style: &Style) {
+        let Some(on_demand) = self.on_demand.clone() else { return };
+        let voice = style.voice.clone();
+        tokio::task::spawn_blocking(move || on_demand.load_voice(&voice).ok());
     }
 
     /// Returns how a text is read aloud in a style: in its language if the voice can, or else in that of the voice.
@@ -156,6 +183,20 @@ pub enum Request {
     Silence(bool),
 }
 
+/// What the engines tell the conversation; give it back with [`crate::Talk::told`].
+pub enum Told {
+    /// A recognition ended; `None` if it failed.
+    Recognised(RecognitionId, Option<Transcript>),
+    /// A piece of sound of a sentence.
+    Made(u64, Audio),
+    /// All sound of a sentence was made.
+    SentenceMade(u64),
+    /// A sentence cannot be said, or not to its end.
+    Failed(u64),
+    /// The sound for when an answer takes long.
+    Bridge(Audio),
+}
+
 /// What happens in the conversation.
 pub enum Report {
     /// Somebody said something, and began to say it so long ago.
@@ -182,6 +223,8 @@ pub enum Report {
     },
     /// The voice cannot say a reply to its end. Comes once until a sentence is said again.
     Voiceless,
+    /// What somebody said cannot be recognised, because recognition fails. Comes once until it works again.
+    CannotHear,
     /// Somebody asked the bot to be quiet from now on, or to talk again.
     Muted(bool),
     /// Ask a person whether they may be heard.
@@ -203,6 +246,7 @@ impl std::fmt::Debug for Report {
                 write!(f, "Uttered[{reply}, {} bytes, whole: {is_whole}]", heard.len())
             }
             Self::Voiceless => f.write_str("Voiceless"),
+            Self::CannotHear => f.write_str("CannotHear"),
             Self::Muted(is_muted) => f.debug_tuple("Muted").field(is_muted).finish(),
             Self::Ask(person) => f.debug_tuple("Ask").field(person).finish(),
             Self::Alone => f.write_str("Alone"),

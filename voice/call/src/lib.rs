@@ -3,6 +3,7 @@
 //!
 //! - [`Talk`] runs the conversation. Whoever owns the line feeds it frames and requests, and gives it a [`Player`].
 //! - `mouth` makes sound of the sentences of a reply, and knows how much was heard.
+//! - [`OnDemand`] keeps engines in memory only while somebody talks.
 //! - `bridge` is the small sound for when an answer takes long.
 //!
 //! Packets, codecs and devices are not in here.
@@ -10,7 +11,10 @@
 mod bridge;
 mod contract;
 mod mouth;
+mod on_demand;
 mod talk;
+mod waker;
 
-pub use contract::{Engines, OpenActivity, Player, Report, Request};
-pub use talk::{Talk, Told};
+pub use contract::{Engines, OpenActivity, Player, Report, Request, Told};
+pub use on_demand::{Loadable, OnDemand};
+pub use talk::Talk;

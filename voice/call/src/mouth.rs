@@ -12,8 +12,7 @@ use azera_voice_room::Script;
 use azera_voice_spoken::{CodeNote, Options, Reader, Sentence};
 use tokio::sync::mpsc;
 
-use crate::contract::Engines;
-use crate::talk::Told;
+use crate::contract::{Engines, Told};
 
 /// How much sound is made ahead of what is played.
 const AHEAD: Duration = Duration::from_secs(6);
@@ -184,7 +183,8 @@ impl Mouth {
             if !speech.has_pieces {
                 speech.reader = Reader::new(options).eager();
             }
-            speech.style = style;
+            speech.style = style.clone();
+            self.engines.load_voice_soon(&style);
         }
     }
 
@@ -220,6 +220,7 @@ impl Mouth {
     /// Says words that are no reply, in the manner of the conversation unless they have their own.
     pub(crate) fn say(&mut self, text: &str, manner: Option<&Manner>) {
         let style = manner.map_or_else(|| self.engines.style.clone(), |manner| self.engines.style_of(manner));
+        self.engines.load_voice_soon(&style);
         let mut options = self.options(&style);
         if options.code == CodeNote::InChat {
             // Such a text stands in no chat.

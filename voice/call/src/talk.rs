@@ -6,34 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_types::PersonId;
-use azera_voice_api::{Audio, Error, Manner, RECOGNITION_RATE, Transcript};
+use azera_voice_api::{Audio, Error, Manner, RECOGNITION_RATE};
 use azera_voice_room::{Action, Event, Gate, RecognitionId, Room, Said, SealedPacket, Settings, Sound};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::bridge::{self, BRIDGE_AFTER};
-use crate::contract::{Engines, Player, Report, Request};
+use crate::bridge::BRIDGE_AFTER;
+use crate::contract::{Engines, Player, Report, Request, Told};
 use crate::mouth::{Mouth, Reach};
+use crate::waker::Waker;
 
 /// Silence before the first word. Discord's clients swallow the beginning of a sound.
 const LEAD: Duration = Duration::from_millis(150);
 
 /// How long the line is kept open for an answer.
 const OPEN: Duration = Duration::from_secs(4);
-
-/// What the engines tell the conversation; give it back with [`Talk::told`].
-pub enum Told {
-    /// A recognition ended; `None` if it failed.
-    Recognised(RecognitionId, Option<Transcript>),
-    /// A piece of sound of a sentence.
-    Made(u64, Audio),
-    /// All sound of a sentence was made.
-    SentenceMade(u64),
-    /// A sentence cannot be said, or not to its end.
-    Failed(u64),
-    /// The sound for when an answer takes long.
-    Bridge(Audio),
-}
 
 /// A spoken conversation with the people in a room.
 pub struct Talk<P> {
@@ -51,6 +38,8 @@ pub struct Talk<P> {
     asked_by: Option<PersonId>,
     /// The sound for when an answer takes long, once it is made.
     bridge: Option<Audio>,
+    /// Loads engines when somebody speaks.
+    waker: Waker,
     /// True if that sound was played since the last question.
     is_bridged: bool,
     /// True while silence is played, so that the line is open when the answer begins.
@@ -63,6 +52,8 @@ pub struct Talk<P> {
     is_silenced: bool,
     /// True once the voice failed, until it says a sentence again.
     is_voiceless: bool,
+    /// True once recognition failed, until it works again.
+    is_deaf: bool,
     /// True once something is to be said: a reply that was stopped goes on, or the next one begins.
     goes_on: bool,
     tell: mpsc::UnboundedSender<Told>,
@@ -78,8 +69,8 @@ impl<P: Player> Talk<P> {
         reports: mpsc::UnboundedSender<Report>,
     ) -> (Self, mpsc::UnboundedReceiver<Told>) {
         let (tell, told) = mpsc::unbounded_channel();
-        bridge::prepare(&engines, &tell);
         let talk = Self {
+            waker: Waker::begin(&engines, &tell),
             start: Instant::now(),
             room: Room::new(settings),
             mouth: Mouth::new(engines.clone(), tell.clone()),
@@ -96,6 +87,7 @@ impl<P: Player> Talk<P> {
             is_muted: false,
             is_silenced: false,
             is_voiceless: false,
+            is_deaf: false,
             goes_on: false,
             tell,
             reports,
@@ -198,6 +190,10 @@ impl<P: Player> Talk<P> {
         match told {
             Told::Recognised(id, transcript) => {
                 self.recognising.remove(&id);
+                let was_deaf = std::mem::replace(&mut self.is_deaf, transcript.is_none());
+                if self.is_deaf && !was_deaf {
+                    self.report(Report::CannotHear);
+                }
                 self.react(Event::Recognised(id, transcript)).await;
             }
             Told::Made(number, audio) => {
@@ -226,6 +222,9 @@ impl<P: Player> Talk<P> {
     /// Takes in what happened in the room, such as a frame of somebody's sound.
     pub async fn event(&mut self, event: Event) {
         self.react(event).await;
+        if self.room.is_somebody_speaking() {
+            self.waker.wake(self.now(), &self.engines, &self.tell);
+        }
         if self.goes_on {
             self.speak_on().await;
         }
@@ -241,7 +240,7 @@ impl<P: Player> Talk<P> {
         self.engines.style = style;
         self.mouth.set_engines(self.engines.clone());
         self.bridge = None;
-        bridge::prepare(&self.engines, &self.tell);
+        self.waker = Waker::begin(&self.engines, &self.tell);
     }
 
     async fn react(&mut self, event: Event) {

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
 use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
 
@@ -37,8 +37,10 @@ pub struct LocalVoices {
     opened: Mutex<VecDeque<Arc<PiperVoice>>>,
     /// Held while a model is loaded, so that two are never loaded at once.
     loading: Mutex<()>,
-    /// All voices pronounce by one lexicon.
-    pronouncer: OnceLock<Arc<Pronouncer>>,
+    /// All voices pronounce by one lexicon, which is in memory as long as one of them is.
+    pronouncer: Mutex<Weak<Pronouncer>>,
+    /// How often a voice was used.
+    uses: AtomicU64,
 }
 
 /// A file, and what is known of it.
@@ -46,6 +48,8 @@ struct KnownFile {
     file: VoiceFile,
     /// What the file says of the voice, once it was opened.
     voice: OnceLock<Voice>,
+    /// The voice, if it is in memory. One that speaks still is after it was closed, and is not opened a second time.
+    living: Mutex<Weak<PiperVoice>>,
     /// True if it could not be opened.
     is_broken: AtomicBool,
 }
@@ -54,14 +58,24 @@ impl KnownFile {
     fn works(&self) -> bool {
         !self.is_broken.load(Ordering::Relaxed)
     }
+
+    fn living(&self) -> MutexGuard<'_, Weak<PiperVoice>> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl LocalVoices {
     /// Takes voices that run on this many threads each, the usual one first. Opens none yet.
     pub fn new(files: Vec<VoiceFile>, threads: usize) -> Self {
-        let known = |file| KnownFile { file, voice: OnceLock::new(), is_broken: AtomicBool::new(false) };
+        let known = |file| KnownFile {
+            file,
+            voice: OnceLock::new(),
+            living: Mutex::new(Weak::new()),
+            is_broken: AtomicBool::new(false),
+        };
         let files = files.into_iter().map(known).collect();
-        Self { files, threads, opened: Mutex::default(), loading: Mutex::default(), pronouncer: OnceLock::new() }
+        let (opened, loading, pronouncer) = (Mutex::default(), Mutex::default(), Mutex::new(Weak::new()));
+        Self { files, threads, opened, loading, pronouncer, uses: AtomicU64::new(0) }
     }
 
     /// Whether these are its voices, in this order.
@@ -69,13 +83,36 @@ impl LocalVoices {
         self.files.iter().map(|known| &known.file).eq(files)
     }
 
-    /// Opens the usual voice, or the next one that can be opened, unless it is open.
+    /// Opens a voice ahead, or the usual one if its file cannot be opened, unless it is open.
     ///
     /// # Errors
-    /// [`Error::Model`] if no file can be read; [`Error::UnknownVoice`] if there is no voice at all.
-    pub fn open_usual(&self) -> Result<(), Error> {
-        let id = self.files.first().map(|known| known.file.id.clone()).unwrap_or_default();
-        self.voice_or_usual(&id).map(|_| ())
+    /// [`Error::Model`] if no file can be read; [`Error::UnknownVoice`] if there is no such voice.
+    pub fn open(&self, id: &str) -> Result<(), Error> {
+        self.voice_or_usual(id).map(|_| ())
+    }
+
+    /// Closes all voices. The next use opens its voice again. One that speaks ends first.
+    pub fn close(&self) {
+        let closed = std::mem::take(&mut *self.opened());
+        // Their memory goes after the lock does.
+        drop(closed);
+    }
+
+    /// Returns true while a voice is opened, or speaks. Waits for no voice.
+    pub fn is_in_use(&self) -> bool {
+        if matches!(self.loading.try_lock(), Err(TryLockError::WouldBlock)) {
+            return true;
+        }
+        let kept: Vec<String> = self.opened().iter().map(|voice| voice.id().to_owned()).collect();
+        self.files.iter().any(|known| {
+            let is_kept = kept.contains(&known.file.id);
+            known.living().strong_count() > usize::from(is_kept)
+        })
+    }
+
+    /// Returns how often a voice was used or opened since the start.
+    pub fn uses(&self) -> u64 {
+        self.uses.load(Ordering::Relaxed)
     }
 
     /// Returns how many voices are in memory.
@@ -98,6 +135,7 @@ impl LocalVoices {
 
     /// Returns a voice, or the usual one if its file cannot be opened.
     fn voice_or_usual(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
         let mut wanted = id;
         if self.files.iter().any(|known| known.file.id == id && !known.works()) {
             wanted = self.files.iter().find(|known| known.works()).map_or(id, |known| known.file.id.as_str());
@@ -118,6 +156,16 @@ impl LocalVoices {
         }
     }
 
+    /// Returns the lexicon, and loads it if no voice has it.
+    fn pronouncer(&self) -> Arc<Pronouncer> {
+        let mut kept = self.pronouncer.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.upgrade().unwrap_or_else(|| {
+            let loaded = Arc::new(Pronouncer::new());
+            *kept = Arc::downgrade(&loaded);
+            loaded
+        })
+    }
+
     fn voice(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
         let Some(known) = self.files.iter().find(|known| known.file.id == id) else {
             let works = self.files.iter().filter(|known| known.works());
@@ -132,9 +180,17 @@ impl LocalVoices {
         if let Some(voice) = self.opened_voice(id) {
             return Ok(voice);
         }
-        let pronouncer = Arc::clone(self.pronouncer.get_or_init(|| Arc::new(Pronouncer::new())));
         let file = &known.file;
-        let voice = Arc::new(PiperVoice::open_with(&file.path, &file.id, self.threads, pronouncer)?);
+        let living = known.living().upgrade();
+        let voice = match living {
+            Some(voice) => voice,
+            None => {
+                let voice = PiperVoice::open_with(&file.path, &file.id, self.threads, self.pronouncer())?;
+                tracing::info!(voice = file.id.as_str(), "a model of speech is loaded");
+                Arc::new(voice)
+            }
+        };
+        *known.living() = Arc::downgrade(&voice);
         if let Some(told) = voice.voices().pop() {
             known.voice.get_or_init(|| told);
         }

@@ -266,6 +266,23 @@ fn every_voice_of_the_machine_speaks_under_its_own_name() {
         assert!(length(id).expect("it speaks") > 10_000, "{id}");
         assert_eq!(voices.open_count(), open, "{id}");
     }
+    // What is closed is opened again when it speaks, and ahead.
+    let uses = voices.uses();
+    voices.close();
+    assert_eq!((voices.open_count(), voices.uses()), (0, uses));
+    voices.open("kristin").expect("it opens");
+    assert_eq!((voices.open_count(), voices.uses()), (1, uses + 1));
+    assert!(length("kristin").expect("it speaks") > 10_000);
+    assert_eq!((voices.open_count(), voices.uses()), (1, uses + 2));
+    assert!(!voices.is_in_use());
+    let said = voices.speak("Good morning.", &Style::of("kristin"), &mut |_| {
+        // Closed while it speaks, it is in use until it ends.
+        voices.close();
+        assert!(voices.is_in_use() && voices.open_count() == 0);
+        ControlFlow::Continue(())
+    });
+    said.expect("it speaks to its end");
+    assert!(!voices.is_in_use());
     assert!(matches!(length("nobody"), Err(Error::UnknownVoice { known, .. }) if known.len() == 3));
     assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
 }

@@ -1,7 +1,8 @@
 //! Engines that are opened when they are first used, such as a fallback that is rarely needed.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 
@@ -11,22 +12,56 @@ type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
 /// An engine and how to open it. A failed attempt is tried again at the next call.
 struct Opened<T: ?Sized> {
     open: Open<T>,
-    engine: OnceLock<Arc<T>>,
-    opening: Mutex<()>,
+    /// Locked while it is opened, so that it is never opened twice.
+    engine: Mutex<Held<T>>,
+    uses: AtomicU64,
+}
+
+/// An engine that may be in memory.
+struct Held<T: ?Sized> {
+    /// It stays in memory until it is closed.
+    kept: Option<Arc<T>>,
+    /// It is still in memory if it was closed while it worked. Then it is used again, and no second one is opened.
+    living: Option<Weak<T>>,
 }
 
 impl<T: ?Sized> Opened<T> {
     fn new(open: Open<T>) -> Self {
-        Self { open, engine: OnceLock::new(), opening: Mutex::new(()) }
+        let nothing = Held { kept: None, living: None };
+        Self { open, engine: Mutex::new(nothing), uses: AtomicU64::new(0) }
     }
 
-    fn get(&self) -> Result<&Arc<T>, Error> {
-        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.engine.get().is_none() {
-            let engine = (self.open)()?;
-            return Ok(self.engine.get_or_init(|| engine));
-        }
-        self.engine.get().ok_or(Error::Cancelled)
+    fn get(&self) -> Result<Arc<T>, Error> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut held = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = match held.kept.clone().or_else(|| held.living.as_ref()?.upgrade()) {
+            Some(engine) => engine,
+            None => {
+                let opened = (self.open)()?;
+                tracing::info!("a model of speech is loaded");
+                opened
+            }
+        };
+        *held = Held { kept: Some(Arc::clone(&engine)), living: Some(Arc::downgrade(&engine)) };
+        Ok(engine)
+    }
+
+    /// Closes it. Waits while it is opened.
+    fn close(&self) {
+        let closed = self.engine.lock().unwrap_or_else(PoisonError::into_inner).kept.take();
+        // Its memory goes after the lock does.
+        drop(closed);
+    }
+
+    /// Returns true while it is opened, or works. Waits for nothing.
+    fn is_in_use(&self) -> bool {
+        let held = match self.engine.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return true,
+        };
+        let holders = held.living.as_ref().map_or(0, Weak::strong_count);
+        holders > usize::from(held.kept.is_some())
     }
 }
 
@@ -43,6 +78,29 @@ impl LazyRecognizer {
         open: impl Fn() -> Result<Arc<dyn SpeechToText>, Error> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), opened: Opened::new(Box::new(open)) }
+    }
+
+    /// Opens it ahead, unless it is open.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self) -> Result<(), Error> {
+        self.opened.get().map(|_| ())
+    }
+
+    /// Closes it. The next use opens it again. Recognition that goes on ends first. Waits while it is opened.
+    pub fn close(&self) {
+        self.opened.close();
+    }
+
+    /// Returns true while it is opened, or recognises. Waits for nothing.
+    pub fn is_in_use(&self) -> bool {
+        self.opened.is_in_use()
+    }
+
+    /// Returns how often it was used or opened ahead.
+    pub fn uses(&self) -> u64 {
+        self.opened.uses.load(Ordering::Relaxed)
     }
 }
 

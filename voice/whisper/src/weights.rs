@@ -42,6 +42,15 @@ impl Weights {
         Ok(Self { file, name, length, data_at: layout.data_at, numbers: layout.numbers, tensors })
     }
 
+    /// Checks that the file has room for all tensors that its header names.
+    pub(crate) fn check_length(&self) -> Result<(), Error> {
+        let end = |found: &TensorAt| self.data_at.checked_add(found.offset)?.checked_add(found.byte_size()?);
+        match self.tensors.iter().find(|(_, found)| end(found).is_none_or(|end| end > self.length)) {
+            Some((tensor, _)) => Err(self.wrong(format!("the file ends before the tensor {tensor}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns an error about this file.
     pub(crate) fn wrong(&self, why: impl Into<String>) -> Error {
         Error::Model { file: self.name.clone(), why: why.into() }

@@ -70,6 +70,14 @@ impl Whisper {
         Ok(Self { name: name.into(), encoder, decoder, tokens, mel, gemm: Gemm, threads, language })
     }
 
+    /// Checks without loading a model that its file can be read: that it is a Whisper model, and has its length.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if it cannot be read.
+    pub fn check(file: &Path) -> Result<(), Error> {
+        Weights::open(file)?.check_length()
+    }
+
     /// Recognises an utterance that is probably in the language of this token.
     fn recognise(
         &self,

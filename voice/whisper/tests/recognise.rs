@@ -142,11 +142,13 @@ fn a_cut_model_file_gives_an_error() {
     let length = std::fs::metadata(model_file()).expect("the model").len();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("model.gguf");
+    Whisper::check(&model_file()).expect("the whole file");
     for kept in [0, 3, 24, 100, 5_000, 100_000, length / 2, length - 40_000] {
         let mut bytes = Vec::new();
         std::fs::File::open(model_file()).expect("a file").take(kept).read_to_end(&mut bytes).expect("bytes");
         std::fs::write(&path, bytes).expect("a cut file");
         let error = Whisper::load(&path, "w", &options()).err().expect("an error");
         assert!(matches!(error, Error::Model { .. }), "{kept}: {error}");
+        assert!(matches!(Whisper::check(&path), Err(Error::Model { .. })), "{kept}");
     }
 }

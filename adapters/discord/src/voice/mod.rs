@@ -233,7 +233,7 @@ impl VoiceCalls {
                     VoiceEvent::Server(server) => self.server(*server),
                     VoiceEvent::State(state) => self.state(*state).await,
                     VoiceEvent::Look => self.look().await,
-                    VoiceEvent::Lost(_) => {}
+                    VoiceEvent::Lost(_) => self.look_at_recordings().await,
                     VoiceEvent::Away(_) => self.keep_gap().await,
                     VoiceEvent::Missed => {
                         self.events_are_missing().await;

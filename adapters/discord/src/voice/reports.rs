@@ -30,6 +30,10 @@ const GIVEN_UP: &str = "I left this voice channel: my connection broke again and
 const VOICELESS: &str = "I could not say all of my answer: my voice does not work at the moment. The operator finds the \
                          reason in the log.";
 
+/// What people read when nothing that they say is recognised.
+const CANNOT_HEAR: &str = "I cannot hear you: my recognition of speech does not work at the moment. The operator finds the \
+                           reason in the log.";
+
 /// What people are asked before they are heard.
 const QUESTION: &str = "may I hear you in this voice channel? I recognise what you say, answer it aloud, and remember the \
                         words for those who were in the room. I keep no sound, and you can change your mind at any time: \
@@ -84,6 +88,7 @@ impl VoiceCalls {
                 self.uttered(key).await;
                 self.caption_reply(channel, &reply, &heard, is_whole);
             }
+            RoomReport::CannotHear => self.tell_soon(channel, CANNOT_HEAR),
             RoomReport::Voiceless => self.tell_soon(channel, VOICELESS),
             // What an earlier call in the channel asked for is not about this one.
             RoomReport::Muted(_) | RoomReport::Ask(_) | RoomReport::Alone if !self.goes_on(key) => {}

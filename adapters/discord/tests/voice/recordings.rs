@@ -207,6 +207,20 @@ fn somebody_who_came_while_the_connection_was_lost_is_noticed() {
 }
 
 #[test]
+fn nothing_is_recorded_while_the_gateway_is_lost() {
+    in_own_process("recordings::nothing_is_recorded_while_the_gateway_is_lost", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.record(0, CallWish::On).expect("a call");
+        room.press_record(1, "Record me");
+        room.told("The recording begins.", 1);
+        room.fake.world(|world| world.break_gateway());
+        room.told("The recording is paused. I cannot see at the moment who is here.", 1);
+        room.fake.world(|world| world.restore_gateway());
+        room.told("The recording goes on.", 1);
+    });
+}
+
+#[test]
 fn forgetting_somebody_removes_what_is_being_recorded_and_ends_it() {
     in_own_process("recordings::forgetting_somebody_removes_what_is_being_recorded_and_ends_it", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);

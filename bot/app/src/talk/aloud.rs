@@ -14,10 +14,20 @@ const READ_THIS: &str = "I wrote something important on the screen. Please read 
 
 /// What a conversation is to say.
 pub struct ToSay {
-    /// The reply that it is about, and the persona that says it.
-    pub by: Option<(MessageId, PersonaId)>,
+    /// The reply that it is about.
+    pub begins: Option<Begins>,
     /// The request.
     pub request: Request,
+}
+
+/// A reply that may begin with a request.
+pub struct Begins {
+    /// The reply.
+    pub reply: MessageId,
+    /// The persona that says it.
+    pub persona: PersonaId,
+    /// The person whom it answers; `None` if nobody asked.
+    pub asker: Option<PersonId>,
 }
 
 /// Shows replies in the terminal, and lets a conversation say them.
@@ -31,9 +41,9 @@ impl Aloud {
         Self { console, say }
     }
 
-    fn say(&self, by: Option<(MessageId, PersonaId)>, request: Request) {
+    fn say(&self, begins: Option<Begins>, request: Request) {
         // A conversation that is over says nothing more.
-        self.say.send(ToSay { by, request }).ok();
+        self.say.send(ToSay { begins, request }).ok();
     }
 }
 
@@ -59,8 +69,11 @@ impl Platform for Aloud {
         self.console.deliver(outbound).await?;
         if outbound.help.is_empty() {
             let whole = Request::Whole(outbound.id.clone(), outbound.text.as_str().to_owned());
-            self.say(Some((outbound.id.clone(), outbound.persona.clone())), whole);
+            let Outbound { id: reply, persona, asker, .. } = outbound.clone();
+            self.say(Some(Begins { reply, persona, asker }), whole);
         } else {
+            // The sentence is no reply, and nothing else answers the question aloud.
+            self.say(None, Request::Unanswered(outbound.asker.clone()));
             self.say(None, Request::Say(READ_THIS.to_owned()));
         }
         Ok(())
@@ -94,15 +107,19 @@ impl Streaming for Aloud {
             streaming.event(making, event).await;
         }
         let reply = making.reply.clone();
+        let begins = || {
+            let (persona, asker) = (making.persona.clone(), making.asker.cloned());
+            Some(Begins { reply: making.reply.clone(), persona, asker })
+        };
         match event {
             // Help for somebody in danger is read, and not heard.
             _ if making.is_help => {}
             StreamEvent::Content { text } => {
-                self.say(Some((reply.clone(), making.persona.clone())), Request::Piece(reply, text.clone()));
+                self.say(begins(), Request::Piece(reply, text.clone()));
             }
             StreamEvent::Retracted => self.say(None, Request::Retracted(reply)),
             StreamEvent::Error { .. } => {
-                self.say(None, Request::Retracted(reply.clone()));
+                self.say(begins(), Request::Retracted(reply.clone()));
                 self.say(None, Request::Whole(reply, String::new()));
             }
             StreamEvent::ThinkingStart

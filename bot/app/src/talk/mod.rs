@@ -5,6 +5,7 @@ mod aloud;
 mod loudspeaker;
 mod microphone;
 mod programs;
+mod questions;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,9 +28,10 @@ use tokio::time::Instant;
 use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::TalkOptions;
 use crate::{catch_up, speech, voice_engines};
-use aloud::{Aloud, ToSay};
+use aloud::{Aloud, Begins, ToSay};
 use loudspeaker::{Loudspeaker, News};
 use microphone::Frame;
+use questions::{Asking, Questions};
 
 /// Bytes of lines that wait for the engine.
 const PIPE: usize = 64 << 10;
@@ -51,7 +53,7 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
     let console = Arc::new(Console::new(person.clone(), Format::Plain, out, err, clock)?);
     let (say, requests) = mpsc::unbounded_channel();
-    app.engine.attach(Arc::new(Aloud::new(console.clone(), say)));
+    app.engine.attach(Arc::new(Aloud::new(console.clone(), say.clone())));
     speech::keep_samples(&app.engine, config)?;
     catch_up::prepare(&app).await;
     app.engine.start().await?;
@@ -60,12 +62,16 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let CallPersona { names, manner: own } = app.engine.call_persona(&platform, &chat).await?;
     let engines = engines.with_manner(&manner(own));
     engines.check()?;
+    let first = engines.clone();
+    tokio::task::spawn_blocking(move || first.load()).await??;
     let (reports, reported) = mpsc::unbounded_channel();
     let activity = (engines.activity)();
     let (mut talk, told) = Talk::begin(engines, Settings { names, ..Settings::default() }, loudspeaker, reports);
     let (id, name) = (person.id.clone(), person.name.clone());
     talk.request(Request::Joined { person: id, name, decision: Some(true) }).await;
     let (lines, from) = tokio::io::duplex(PIPE);
+    let questions = Questions::default();
+    let host = Asking { engine: app.engine.clone(), questions: questions.clone(), say };
     let session = Session {
         talk,
         activity,
@@ -74,6 +80,7 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
         chat,
         person,
         lines,
+        questions,
         is_open: options.hands_free,
         hands_free: options.hands_free,
         is_written_alone: false,
@@ -82,7 +89,7 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let channels = Channels { frames, requests, told, reported, news };
     let typed = Options { commands: COMMANDS, persona, ..Options::default() };
     let input = Input::Pipe { from: Box::new(BufReader::new(from)), per: MessagePer::Line };
-    let (heard, read) = tokio::join!(session.run(channels), type_and_read(&console, &app.engine, typed, input));
+    let (heard, read) = tokio::join!(session.run(channels), type_and_read(&console, &host, typed, input));
     app.engine.stop().await;
     heard?;
     read?;
@@ -114,6 +121,8 @@ struct Session {
     person: Person,
     /// Where messages go.
     lines: DuplexStream,
+    /// What was asked aloud.
+    questions: Questions,
     /// True while the microphone is listened to.
     is_open: bool,
     hands_free: bool,
@@ -161,11 +170,15 @@ impl Session {
     }
 
     /// Lets the conversation say something, unless nothing would play it.
-    async fn say(&mut self, ToSay { by, request }: ToSay) -> anyhow::Result<()> {
+    async fn say(&mut self, ToSay { begins, request }: ToSay) -> anyhow::Result<()> {
         if self.is_written_alone {
             return Ok(());
         }
-        if let Some((reply, persona)) = by.filter(|(reply, _)| self.begun.as_ref() != Some(reply)) {
+        let is_new = |begins: &Begins| self.begun.as_ref() != Some(&begins.reply);
+        if let Some(Begins { reply, persona, asker }) = begins.filter(is_new) {
+            if let Some(asker) = asker {
+                self.talk.request(Request::AskedBy(reply.clone(), asker)).await;
+            }
             let own = self.engine.call_manner(&self.platform, &self.chat, &persona).await?;
             self.talk.request(Request::Manner(reply.clone(), manner(own))).await;
             self.begun = Some(reply);
@@ -210,7 +223,7 @@ impl Session {
     }
 
     async fn submit(&mut self, text: &str) -> anyhow::Result<()> {
-        let line = format!("{}\n", text.trim().replace(['\n', '\r'], " "));
+        let line = format!("{}\n", one_line(text));
         self.lines.write_all(line.as_bytes()).await.context("the chat is over")
     }
 
@@ -232,6 +245,7 @@ impl Session {
                 self.is_open = self.hands_free;
                 println!("{}: {}", said.name, said.text.as_str());
                 if said.is_for_bot {
+                    self.questions.ask(&one_line(said.text.as_str()));
                     self.submit(said.text.as_str()).await?;
                 }
             }
@@ -241,6 +255,7 @@ impl Session {
             Report::Heard { reply, heard, is_whole } => {
                 self.engine.heard(&reply, Text::new(heard), is_whole).await?;
             }
+            Report::CannotHear => eprintln!("(recognition of speech failed; the log says why)"),
             Report::Voiceless => eprintln!("(the voice failed; the log says why)"),
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
@@ -256,6 +271,11 @@ impl Session {
         let message = ExpectedMessage { chat: self.chat.clone(), person, name, text };
         tokio::spawn(async move { engine.expect(&platform, message).await });
     }
+}
+
+/// Returns a message as a line of input.
+fn one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
 }
 
 async fn next_line(typed: &mut Lines<BufReader<Stdin>>) -> anyhow::Result<Option<String>> {

@@ -133,6 +133,11 @@ impl Bot {
         fake.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
     }
 
+    /// Returns the id of the process.
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().expect("the bot runs").id()
+    }
+
     /// Kills the bot.
     pub fn kill(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
@@ -157,10 +162,17 @@ impl Bot {
     /// Waits until the bot logs these words, for what the fake cannot see.
     #[track_caller]
     pub fn logs(&self, words: &str) {
+        self.logs_times(words, 1, PATIENCE);
+    }
+
+    /// Waits until the bot logged these words so many times.
+    #[track_caller]
+    pub fn logs_times(&self, words: &str, times: usize, patience: Duration) {
         let log = self.log.0.lock().expect("nobody panics while they hold this");
-        let waited = self.log.1.wait_timeout_while(log, PATIENCE, |log| !log.contains(words));
-        let log = waited.expect("nobody panics while they hold this").0;
-        assert!(log.contains(words), "waited in vain for {words:?} in the log");
+        let lacks = |log: &mut String| log.matches(words).count() < times;
+        let waited = self.log.1.wait_timeout_while(log, patience, lacks);
+        let is_in_vain = waited.expect("nobody panics while they hold this").1.timed_out();
+        assert!(!is_in_vain, "waited in vain for {words:?} in the log, {times} times");
     }
 
     /// Returns the log so far.

@@ -1,6 +1,8 @@
 //! Voice channels: the real binary hears and speaks over a fake voice server. People are spoken by the Piper voice, and
 //! what the bot says is recognised by Whisper.
 
+mod broken;
+mod idle;
 mod people;
 mod personas;
 mod recordings;
@@ -87,6 +89,16 @@ impl Room {
     }
 
     fn begin(fake: FakeDiscord, bot: Bot, names: &[&str]) -> Self {
+        let room = Self::outside(fake, bot, names);
+        for person in 0..names.len() {
+            room.enter(person);
+        }
+        room.join();
+        room
+    }
+
+    /// Opens a room that nobody is in, and starts the bot.
+    fn outside(fake: FakeDiscord, bot: Bot, names: &[&str]) -> Self {
         let (people, square, channel) = fake.world(|world| {
             let people: Vec<u64> = names.iter().map(|name| world.user(name)).collect();
             let guild = world.guild(people[0], &people[1..]);
@@ -95,13 +107,13 @@ impl Room {
         let mut bot = bot.with("AZERA_LOG", LOG);
         bot.start(&fake);
         fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-        let room = Self { fake, bot, people, square, channel, prompts: Arc::default(), model: None };
-        for person in 0..names.len() {
-            room.enter(person);
-        }
-        until("the bot to see the person", || room.command(0, "join", &[]).contains("parlour").then_some(()));
-        room.fake.wait("the call", |world| world.is_voice_ready(room.channel).then_some(()));
-        room
+        Self { fake, bot, people, square, channel, prompts: Arc::default(), model: None }
+    }
+
+    /// Lets the first person ask the bot in.
+    fn join(&self) {
+        until("the bot to see the person", || self.command(0, "join", &[]).contains("parlour").then_some(()));
+        self.fake.wait("the call", |world| world.is_voice_ready(self.channel).then_some(()));
     }
 
     fn model(&self) -> &Model {

@@ -23,6 +23,9 @@ const RATE: SampleRate = SampleRate(16_000);
 
 const FRAME: Duration = Duration::from_millis(32);
 
+/// Words at which recognition fails.
+pub const NOT_RECOGNISED: &str = "(not recognised)";
+
 /// Hears the words that the test puts down, and keeps the language that was expected last.
 #[derive(Default)]
 pub struct Hearing(pub Mutex<String>, pub Mutex<Option<String>>);
@@ -34,6 +37,9 @@ impl SpeechToText for Hearing {
 
     fn transcribe(&self, _: &Audio, _: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
         let text = Text::new(self.0.lock().unwrap().as_str());
+        if text.as_str() == NOT_RECOGNISED {
+            return Err(Error::Engine { engine: "made-up".into(), why: "it is away".into() });
+        }
         Ok(Transcript { text, words: Vec::new(), confidence: 0.9, no_speech: 0.0 })
     }
 
@@ -195,6 +201,8 @@ pub struct MadeUp {
     pub uttered: Vec<(String, bool)>,
     /// How often it was told that the voice fails.
     pub voiceless: usize,
+    /// How often it was told that recognition fails.
+    pub cannot_hear: usize,
     /// Who speaks.
     pub speaker: &'static str,
 }
@@ -258,6 +266,7 @@ impl MadeUp {
             reach: Vec::new(),
             uttered: Vec::new(),
             voiceless: 0,
+            cannot_hear: 0,
             speaker: "Ann",
         };
         made_up.join("Ann").await;
@@ -324,6 +333,7 @@ impl MadeUp {
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
                 Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
                 Report::Voiceless => self.voiceless += 1,
+                Report::CannotHear => self.cannot_hear += 1,
                 _ => {}
             }
         }

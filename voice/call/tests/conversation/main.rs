@@ -4,6 +4,7 @@
 
 mod made_up;
 mod manner;
+mod on_demand;
 mod turns;
 
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! The engine behind a server that does not answer.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use azera_voice_api::{Audio, Error, Manner, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_servers::{
@@ -164,6 +164,47 @@ fn the_local_engine_hears_while_the_server_does_not() {
     assert!(matches!(both.transcribe(&utterance(1), &|| false), Err(Error::Cancelled)));
     assert!(matches!(both.transcribe(&utterance(601), &|| true), Err(Error::TooLong { .. })));
     assert_eq!(asked.load(Ordering::SeqCst), 1, "a mistake of the caller is no failure of the server");
+}
+
+/// Closes its recogniser while it recognises, and recognises once more in it.
+struct Closing {
+    recogniser: Arc<OnceLock<Weak<LazyRecognizer>>>,
+    depth: AtomicUsize,
+}
+
+impl SpeechToText for Closing {
+    fn name(&self) -> &str {
+        "closing"
+    }
+
+    fn transcribe(&self, audio: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+        let recogniser = self.recogniser.get().and_then(Weak::upgrade).expect("it is known");
+        recogniser.close();
+        assert!(recogniser.is_in_use());
+        if self.depth.fetch_add(1, Ordering::SeqCst) == 0 {
+            return recogniser.transcribe(audio, is_wanted);
+        }
+        Ok(Transcript { text: "twice".into(), words: Vec::new(), confidence: 1.0, no_speech: 0.0 })
+    }
+}
+
+#[test]
+fn a_recogniser_that_is_closed_while_it_works_is_not_opened_a_second_time() {
+    let known = Arc::<OnceLock<Weak<LazyRecognizer>>>::default();
+    let opened = Arc::<AtomicUsize>::default();
+    let (counted, recogniser) = (opened.clone(), known.clone());
+    let lazy = Arc::new(LazyRecognizer::new("closing", move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::new(Closing { recogniser: recogniser.clone(), depth: AtomicUsize::new(0) }) as Arc<dyn SpeechToText>)
+    }));
+    known.set(Arc::downgrade(&lazy)).expect("it is new");
+    assert_eq!(&*lazy.transcribe(&utterance(1), &|| true).unwrap().text, "twice");
+    assert!(!lazy.is_in_use());
+    assert_eq!((opened.load(Ordering::SeqCst), lazy.uses()), (1, 2));
+    // Nobody works with it any more, so it is opened anew.
+    lazy.open().unwrap();
+    assert!(!lazy.is_in_use());
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
 }
 
 #[test]

@@ -3,13 +3,15 @@
 //! A recording has parts. In each part the same people are there all the time, so each of them may have it and nobody
 //! else may. When somebody leaves or is deafened, another part begins. While somebody did not agree, nothing is kept.
 //!
-//! This file decides what is kept and says so, `presence` follows who is there, and `send` brings it to a person.
+//! This file decides what is kept and says so, `presence` follows who is there, `recorder` knows where it is kept, and
+//! `send` brings it to a person.
 
 mod presence;
+mod recorder;
 mod send;
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{CallWish, Choice, RecordStatus, VoiceError};
@@ -17,7 +19,8 @@ use azera_types::PersonId;
 use azera_voice_call_recordings::{About, RecordingFolder};
 use azera_voice_discord::{RecordedPart, RecordingEnd};
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
-use tokio::time::Instant;
+
+pub(super) use recorder::Recorder;
 
 use super::VoiceCalls;
 use crate::commands::choices;
@@ -26,9 +29,6 @@ use crate::id;
 
 /// Most people who are called by name when somebody asks for a recording. The others hear of it.
 const MAX_CALLED: usize = 20;
-
-/// Shortest time between two questions for a recording in a voice channel, because everybody there is called each time.
-const COOLDOWN: Duration = Duration::from_secs(60);
 
 /// Said aloud, and written, when the state changes.
 const RUNS: &str = "The recording begins.";
@@ -44,32 +44,6 @@ const BLIND: &str = "I cannot see at the moment who is here.";
 
 /// Where to find what was recorded.
 const WHERE: &str = "Those who were there find it with `/voice recordings`.";
-
-/// Where recordings are kept, and how long one may be.
-pub(super) struct Recorder {
-    folder: RecordingFolder,
-    most: Duration,
-    /// When somebody asked for one lately, by voice channels.
-    begun: Mutex<HashMap<ChannelId, Instant>>,
-}
-
-impl Recorder {
-    pub(super) fn new(folder: RecordingFolder, most: Duration) -> Self {
-        Self { folder, most, begun: Mutex::default() }
-    }
-
-    fn not_too_often(&self, channel: ChannelId) -> Result<(), VoiceError> {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        begun.retain(|_, begun| begun.elapsed() < COOLDOWN);
-        if begun.contains_key(&channel) {
-            return Err(VoiceError::Unavailable(
-                "Somebody asked for a recording of this call less than a minute ago. Try again in a minute.".to_owned(),
-            ));
-        }
-        begun.insert(channel, Instant::now());
-        Ok(())
-    }
-}
 
 /// The recording of a call.
 pub(super) struct Recording {
