@@ -54,11 +54,9 @@ pub(crate) struct Saved {
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced: Option<String>,
     /// The checkpoints of the same title and project that were forgotten, because ten newer ones were replaced, too.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     forgotten: Vec<String>,
     /// True if the newest statements have no such checkpoint, and older ones were too many to look through. If there is one
     /// among them, it still holds.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_cut: bool,
 }
 

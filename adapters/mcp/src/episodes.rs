@@ -258,7 +258,6 @@ pub(crate) struct Episodes {
     /// The episodes.
     sessions: Vec<Episode>,
     /// True if only the newest links that the person stated were looked for.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     links_cut: bool,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -281,7 +280,6 @@ pub(crate) struct Chain {
     /// The episodes.
     sessions: Vec<Episode>,
     /// True if only the newest links that the person stated were looked for.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     links_cut: bool,
 }
 
