@@ -133,8 +133,8 @@ pub enum LocalError {
     },
     /// What listens there does not know the key, so it is not sent the key.
     #[error(
-        "what listens at {address} does not prove that it is the Azera of this data folder, so it is asked nothing: \
-         restart Azera if it is an older one"
+        "the program at {address} could not prove that it is the Azera of this data folder, so no key was sent: restart \
+         Azera if an older version is running"
     )]
     Stranger {
         /// The address.
@@ -258,7 +258,11 @@ impl Local {
         match status {
             200 | NOT_FOUND => {}
             REQUEST_TIMEOUT | TOO_MANY_REQUESTS | 500.. => return Err(ErrorKind::WouldBlock.into()),
-            _ => return Err(std::io::Error::other(format!("it refuses to prove itself, with the status {status}"))),
+            _ => {
+                return Err(std::io::Error::other(format!(
+                    "it answered with status {status} when it was to prove itself"
+                )));
+            }
         }
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         let given = answer.get("proof").and_then(Value::as_str).unwrap_or_default();
@@ -375,7 +379,7 @@ mod tests {
         }
         assert!(matches!(answered("404 Not Found", none), LocalError::Stranger { .. }));
         let refused = answered("421 Misdirected Request", none).to_string();
-        assert!(refused.contains("refuses to prove itself, with the status 421"), "{refused}");
+        assert!(refused.contains("with status 421 when it was to prove itself"), "{refused}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::writing::kept;
 /// Most characters of a title, and of the name of a project.
 const MAX_NAME_CHARS: usize = 200;
 
-/// Replaced checkpoints of one title and project that are left: the newest ones. A longer past is forgotten.
+/// Replaced checkpoints of one title and project that are kept: the newest ones. A longer past is forgotten.
 const MAX_REPLACED: usize = 10;
 
 /// Most replaced checkpoints that one call forgets.
@@ -53,10 +53,9 @@ pub(crate) struct Saved {
     /// The older checkpoint that it replaces. It holds again if the new one is forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced: Option<String>,
-    /// The checkpoints of the same title and project that were forgotten, because ten newer ones were replaced, too.
+    /// The checkpoints of the same title and project that were forgotten: those beyond the ten newest replaced ones.
     forgotten: Vec<String>,
-    /// True if the newest statements have no such checkpoint, and older ones were too many to look through. If there is one
-    /// among them, it still holds.
+    /// True if the search for an older checkpoint stopped early. An older one may then still hold beside this one.
     is_cut: bool,
 }
 

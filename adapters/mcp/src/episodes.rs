@@ -257,7 +257,7 @@ pub(crate) struct Episodes {
     notice: &'static str,
     /// The episodes.
     sessions: Vec<Episode>,
-    /// True if only the newest links that the person stated were looked for.
+    /// True if only the newest links that the person stated were read. Older ones may be missing.
     links_cut: bool,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,7 +279,7 @@ pub(crate) struct Chain {
     notice: &'static str,
     /// The episodes.
     sessions: Vec<Episode>,
-    /// True if only the newest links that the person stated were looked for.
+    /// True if only the newest links that the person stated were read. Older ones may be missing.
     links_cut: bool,
 }
 

@@ -186,6 +186,7 @@ mod tests {
         let is_ours = |guild: GuildId| guild == ours;
         let mut asked = AskedMoves::default();
         asked.is_back(0, is_ours);
+        asked.is_back(1, |guild| guild == other);
         asked.ask(ours, 1, false, true);
         asked.ask(other, 1, false, true);
         // The gateway was lost, and another connection asked for, before Discord's answer is handled.
