@@ -258,6 +258,20 @@ fn the_typescript_sdk_uses_every_tool_over_both_ways() {
     bot.stop();
 }
 
+/// Returns steps that call no new tool: pages, a cancelled call, resources, prompts, and a tool that does not exist.
+fn other_steps() -> Vec<Value> {
+    vec![
+        json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]),
+        json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]),
+        call("stats", &json!({})),
+        json!(["listResources", {}]),
+        json!(["listPrompts", {}]),
+        json!(["readResource", {"uri": "azera://stats"}]),
+        json!(["getPrompt", {"name": "what_you_know_about", "arguments": {"topic": "Mia"}}]),
+        call("nonsense", &json!({})),
+    ]
+}
+
 /// Calls every tool in one session, and compares the list with what was called.
 #[track_caller]
 fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
@@ -320,13 +334,7 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
     let refused =
         ["set_known", "compact_restore", "context_budget", "episode_chain", "episode_link", "timeline", "why"];
     let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
-    steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
-    steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));
-    steps.push(call("stats", &json!({})));
-    steps.extend([json!(["listResources", {}]), json!(["listPrompts", {}])]);
-    steps.push(json!(["readResource", {"uri": "azera://stats"}]));
-    steps.push(json!(["getPrompt", {"name": "what_you_know_about", "arguments": {"topic": "Mia"}}]));
-    steps.push(call("nonsense", &json!({})));
+    steps.extend(other_steps());
     // The client knows the schemas of the answers once it has listed the tools.
     steps.insert(0, json!(["listTools", {}]));
     let came = session(&json!(steps));
