@@ -223,7 +223,7 @@ mod tests {
     const FAR: f32 = 0.1;
 
     fn said(who: &str, on: &str, text: &str, cosine: f32) -> (MemoryRow, Stored) {
-        let person = PersonId::new(&who.to_lowercase()).unwrap();
+        let person = PersonId::new(who.to_lowercase()).unwrap();
         let at: Timestamp = format!("{on}T10:00:00Z").parse().unwrap();
         let id = MemoryId(u64::try_from(at.as_second()).unwrap());
         let memory = MemoryRow {
