@@ -149,11 +149,11 @@ impl Bot {
         self.home.join(".local/share/azera")
     }
 
-    /// Returns the resident memory of the process in bytes.
+    /// Returns the memory of its own that the process has, in bytes: not what is mapped from files.
     pub fn memory(&self) -> u64 {
         let pid = self.child.as_ref().expect("it runs").id();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line of it");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line of it");
         line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
     }
 
