@@ -3,7 +3,7 @@
 //!
 //! - [`Talk`] runs the conversation. Whoever owns the line feeds it frames and requests, and gives it a [`Player`].
 //! - `mouth` makes sound of the sentences of a reply, and knows how much was heard.
-//! - [`OnDemand`] keeps engines in memory only while somebody talks.
+//! - [`OnDemand`] loads engines when somebody talks, and unloads them after a silence.
 //! - `bridge` is the small sound for when an answer takes long.
 //!
 //! Packets, codecs and devices are not in here.

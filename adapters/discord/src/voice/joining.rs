@@ -76,8 +76,8 @@ async fn reached(arrived: &mut watch::Receiver<bool>) -> Arrival {
     if arrived.wait_for(|is_there| *is_there).await.is_ok() { Arrival::There } else { Arrival::Ended }
 }
 
-/// Waits until a shard is connected to the gateway by another connection.
-async fn is_back(returns: &mut watch::Receiver<HashMap<u32, u64>>, shard: u32, connection: u64) {
+/// Waits until a shard has another connection to the gateway.
+async fn wait_for_connection(returns: &mut watch::Receiver<HashMap<u32, u64>>, shard: u32, connection: u64) {
     // The sender lives as long as the calls.
     returns.wait_for(|returns| connection_in(returns, shard) != connection).await.ok();
 }
@@ -165,7 +165,7 @@ impl VoiceCalls {
             tokio::select! {
                 biased;
                 arrival = reached(&mut arrived) => return arrival,
-                () = is_back(&mut returns, shard, connection) => {}
+                () = wait_for_connection(&mut returns, shard, connection) => {}
                 () = tokio::time::sleep(patience) => {
                     if self.is_connected(key.guild).await {
                         return self.give_up(key, link).await;

@@ -63,7 +63,7 @@ impl AskedMoves {
     }
 
     /// Takes in that events of the next connection of a shard follow. What was asked over an earlier one may be lost.
-    pub(super) fn is_back(&mut self, shard: u32, is_on: impl Fn(GuildId) -> bool) {
+    pub(super) fn begin_connection(&mut self, shard: u32, is_on: impl Fn(GuildId) -> bool) {
         let handled = self.handled.entry(shard).or_default();
         *handled += 1;
         self.moves.retain(|(guild, connection), _| !is_on(*guild) || *connection >= *handled);
@@ -185,18 +185,18 @@ mod tests {
         let (ours, other) = (GuildId::new(1), GuildId::new(2));
         let is_ours = |guild: GuildId| guild == ours;
         let mut asked = AskedMoves::default();
-        asked.is_back(0, is_ours);
-        asked.is_back(1, |guild| guild == other);
+        asked.begin_connection(0, is_ours);
+        asked.begin_connection(1, |guild| guild == other);
         asked.ask(ours, 1, false, true);
         asked.ask(other, 1, false, true);
         // The gateway was lost, and another connection asked for, before Discord's answer is handled.
         asked.ask(ours, 2, true, true);
         assert!(asked.left(ours, 0));
         asked.ask(ours, 1, false, true);
-        asked.is_back(0, is_ours);
+        asked.begin_connection(0, is_ours);
         assert!(!asked.left(ours, 0), "that it should leave is lost with the first connection");
         asked.ask(ours, 2, false, true);
-        asked.is_back(1, |guild| guild == other);
+        asked.begin_connection(1, |guild| guild == other);
         assert!(asked.left(ours, 0), "another shard says nothing about this server");
         assert!(!asked.left(other, 1));
     }

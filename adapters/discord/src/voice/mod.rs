@@ -238,14 +238,15 @@ impl VoiceCalls {
                     VoiceEvent::Missed => {
                         self.events_are_missing().await;
                         if let Ok(line) = self.line() {
-                            line.shards()
-                                .for_each(|shard| self.asked_moves().is_back(shard, |guild| self.is_on(shard, guild)));
+                            line.shards().for_each(|shard| {
+                                self.asked_moves().begin_connection(shard, |guild| self.is_on(shard, guild))
+                            });
                         }
                         self.look().await;
                     }
                     VoiceEvent::Back { shard, is_new } => {
                         self.gap_is_over(shard, is_new).await;
-                        self.asked_moves().is_back(shard, |guild| self.is_on(shard, guild));
+                        self.asked_moves().begin_connection(shard, |guild| self.is_on(shard, guild));
                         self.look().await;
                     }
                     VoiceEvent::Gone(guild) => self.end(guild),

@@ -12,9 +12,10 @@ use tokio::time::Instant;
 /// Shortest time between two questions for a recording in a voice channel, because everybody there is called each time.
 const COOLDOWN: Duration = Duration::from_secs(60);
 
-/// How long a shard whose loss was told counts as connected until it is no longer lost, although nobody told that it is
-/// back: usually, and if that may be among events that are missing.
+/// After a reported loss without a reported return, a shard is back once it has counted as connected for this long.
 const CONNECTED_USUALLY: Duration = Duration::from_secs(60);
+
+/// The same if events were dropped, because the return may be among them.
 const CONNECTED_UNTOLD: Duration = Duration::from_secs(2);
 
 /// The loss of a shard's connection that was told.
