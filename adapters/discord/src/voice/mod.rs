@@ -238,9 +238,9 @@ impl VoiceCalls {
                     VoiceEvent::Missed => {
                         self.events_are_missing().await;
                         if let Ok(line) = self.line() {
-                            line.shards().for_each(|shard| {
-                                self.asked_moves().begin_connection(shard, |guild| self.is_on(shard, guild))
-                            });
+                            for shard in line.shards() {
+                                self.asked_moves().begin_connection(shard, |guild| self.is_on(shard, guild));
+                            }
                         }
                         self.look().await;
                     }
