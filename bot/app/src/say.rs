@@ -109,8 +109,8 @@ fn write(
 ) -> anyhow::Result<Duration> {
     for sentence in sentences {
         let mut failed = Ok(());
-        engine.speak(sentence, style, &mut |audio| {
-            failed = file.push(&audio.samples);
+        engine.speak(sentence, style, &mut |piece| {
+            failed = file.push(&piece.audio.samples);
             if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         failed.context("writing the sound")?;

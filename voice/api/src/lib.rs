@@ -112,8 +112,25 @@ pub trait TextToSpeech: Send + Sync {
     ///
     /// # Errors
     /// [`Error::UnknownVoice`] for a voice that [`TextToSpeech::voices`] does not list.
-    fn speak(&self, sentence: &str, style: &Style, take: &mut dyn FnMut(Audio) -> ControlFlow<()>)
+    fn speak(&self, sentence: &str, style: &Style, take: &mut dyn FnMut(Piece) -> ControlFlow<()>)
     -> Result<(), Error>;
+}
+
+/// A piece of a sentence's sound.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// The sound.
+    pub audio: Audio,
+    /// When each word that ends in this piece ends, from the piece's beginning, in order. Words stand between white space.
+    /// Empty in all pieces of an engine that does not know it.
+    pub word_ends: Vec<Duration>,
+}
+
+impl From<Audio> for Piece {
+    /// Returns a piece whose words have no known end.
+    fn from(audio: Audio) -> Self {
+        Self { audio, word_ends: Vec::new() }
+    }
 }
 
 /// A voice of an engine.

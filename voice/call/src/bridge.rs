@@ -28,8 +28,8 @@ pub(crate) fn make(engines: &Engines, tell: &mpsc::UnboundedSender<Told>) {
     let mut whole: Option<Audio> = None;
     let made = engines.speaker.speak(SOUND, &engines.style, &mut |piece| {
         match &mut whole {
-            Some(whole) => whole.samples.extend(piece.samples),
-            None => whole = Some(piece),
+            Some(whole) => whole.samples.extend(piece.audio.samples),
+            None => whole = Some(piece.audio),
         }
         ControlFlow::Continue(())
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{
-    Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, Transcript, VoiceActivity,
+    Audio, Error, Manner, MissingVoices, Piece, SpeechToText, Style, TextToSpeech, Transcript, VoiceActivity,
 };
 use azera_voice_room::{Expected, RecognitionId, Said};
 use azera_voice_spoken::{CodeNote, Options};
@@ -188,7 +188,7 @@ pub enum Told {
     /// A recognition ended; `None` if it failed.
     Recognised(RecognitionId, Option<Transcript>),
     /// A piece of sound of a sentence.
-    Made(u64, Audio),
+    Made(u64, Piece),
     /// All sound of a sentence was made.
     SentenceMade(u64),
     /// A sentence cannot be said, or not to its end.

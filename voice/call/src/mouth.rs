@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_types::{MessageId, PersonId};
-use azera_voice_api::{Audio, Manner, Style};
+use azera_voice_api::{Manner, Piece, Style};
 use azera_voice_room::Script;
 use azera_voice_spoken::{CodeNote, Options, Reader, Sentence};
 use tokio::sync::mpsc;
@@ -311,7 +311,7 @@ impl Mouth {
         }
         let speech = self.speeches.front_mut()?;
         while let Some(sentence) = speech.sentences.pop_front() {
-            speech.script.add(format!("{} ", sentence.written));
+            speech.script.add(format!("{} ", sentence.written), &sentence.spoken);
             speech.begun.push(sentence.clone());
             if sentence.spoken.trim().is_empty() {
                 speech.script.is_made();
@@ -339,10 +339,10 @@ impl Mouth {
 
     /// Takes in a piece of sound. Returns whether it is the first one of its speech; `None` if nobody waits for it any
     /// more.
-    pub(crate) fn made(&mut self, number: u64, audio: &Audio) -> Option<bool> {
+    pub(crate) fn made(&mut self, number: u64, piece: &Piece) -> Option<bool> {
         self.making.as_ref().filter(|making| making.number == number)?;
         let speech = self.speeches.front_mut()?;
-        speech.script.sound(audio.duration(), audio.loud());
+        speech.script.sound(piece.audio.duration(), piece.audio.loud(), &piece.word_ends);
         Some(!std::mem::replace(&mut speech.has_sound, true))
     }
 
@@ -456,8 +456,8 @@ fn make(
     is_wanted: &AtomicBool,
     tell: &mpsc::UnboundedSender<Told>,
 ) {
-    let spoken = engines.speaker.speak(sentence, style, &mut |audio| {
-        if !is_wanted.load(Ordering::Acquire) || tell.send(Told::Made(number, audio)).is_err() {
+    let spoken = engines.speaker.speak(sentence, style, &mut |piece| {
+        if !is_wanted.load(Ordering::Acquire) || tell.send(Told::Made(number, piece)).is_err() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

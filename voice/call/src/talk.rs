@@ -196,12 +196,12 @@ impl<P: Player> Talk<P> {
                 }
                 self.react(Event::Recognised(id, transcript)).await;
             }
-            Told::Made(number, audio) => {
-                if let Some(is_first) = self.mouth.made(number, &audio) {
+            Told::Made(number, piece) => {
+                if let Some(is_first) = self.mouth.made(number, &piece) {
                     if let Some(asked) = self.asked_until.take() {
                         self.trace(asked, "the first sound of an answer is made");
                     }
-                    let audio = if is_first { self.led_in(audio).await } else { audio };
+                    let audio = if is_first { self.led_in(piece.audio).await } else { piece.audio };
                     self.player.push(audio);
                 }
             }

@@ -245,7 +245,10 @@ impl Session {
     }
 
     async fn packet(&mut self, captured: Captured) {
-        self.unheard_since = None;
+        // Nobody is heard by a packet of an unknown person.
+        if captured.user.is_some() {
+            self.unheard_since = None;
+        }
         let at = self.talk.time_of(captured.at);
         let person = captured.user.and_then(self.person_of);
         if let Some(tape) = &mut self.tape {

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_api::{Audio, Error, Piece, SampleRate, Style, TextToSpeech, Voice};
 use azera_voice_recordings::{Pitch, Resampler};
 
 use crate::level;
@@ -104,7 +104,7 @@ impl TextToSpeech for Espeak {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let Some(voice) = self.voices.iter().find(|voice| voice.id == style.voice) else {
             let known = self.voices.iter().map(|voice| voice.id.clone()).collect();
@@ -115,9 +115,9 @@ impl TextToSpeech for Espeak {
             return Ok(());
         }
         let sound = self.sound(&sentence, voice, style).map_err(failed)?;
-        let samples = level::finish(&sound, RATE, PAUSE_S / pace(style));
+        let (_, samples) = level::finish(&sound, RATE, PAUSE_S / pace(style));
         // It is the whole sentence in any case.
-        let _wish = take(Audio { rate: RATE, samples });
+        let _wish = take(Audio { rate: RATE, samples }.into());
         Ok(())
     }
 }

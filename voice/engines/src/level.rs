@@ -1,5 +1,7 @@
 //! The level of a piece of speech, and the silence around it.
 
+use std::ops::Range;
+
 use azera_voice_api::SampleRate;
 
 /// The level of speech, as the root mean square of its loud frames: 20 dB below full scale.
@@ -25,9 +27,10 @@ pub fn samples(rate: SampleRate, seconds: f32) -> usize {
 }
 
 /// Removes the silence at both ends, brings speech to an even level without clipping, and adds a pause of this many
-/// seconds.
-pub fn finish(sound: &[f32], rate: SampleRate, pause_s: f32) -> Vec<f32> {
-    let mut speech = trim(sound, rate).to_vec();
+/// seconds. Returns how many samples were removed from the beginning, too.
+pub fn finish(sound: &[f32], rate: SampleRate, pause_s: f32) -> (usize, Vec<f32>) {
+    let kept = trim(sound, rate);
+    let mut speech = sound.get(kept.clone()).unwrap_or_default().to_vec();
     let gain = gain(&speech, rate);
     speech.iter_mut().for_each(|sample| *sample *= gain);
     let fade = samples(rate, FADE_S).min(speech.len() / 2);
@@ -41,20 +44,21 @@ pub fn finish(sound: &[f32], rate: SampleRate, pause_s: f32) -> Vec<f32> {
         }
     }
     speech.resize(speech.len() + samples(rate, pause_s), 0.0);
-    speech
+    (kept.start, speech)
 }
 
 fn peak(sound: &[f32]) -> f32 {
     sound.iter().fold(0.0, |peak, sample| peak.max(sample.abs()))
 }
 
-fn trim(sound: &[f32], rate: SampleRate) -> &[f32] {
+/// Returns which samples stay without the silence at both ends.
+fn trim(sound: &[f32], rate: SampleRate) -> Range<usize> {
     let silence = peak(sound) * SILENCE_SHARE;
     let is_audible = |sample: &f32| sample.abs() > silence;
-    let Some(first) = sound.iter().position(is_audible) else { return &[] };
+    let Some(first) = sound.iter().position(is_audible) else { return 0..0 };
     let last = sound.iter().rposition(is_audible).unwrap_or(first);
     let margin = samples(rate, MARGIN_S);
-    sound.get(first.saturating_sub(margin)..(last + 1 + margin).min(sound.len())).unwrap_or_default()
+    first.saturating_sub(margin)..(last + 1 + margin).min(sound.len())
 }
 
 /// Returns the gain that brings speech to [`SPEECH_RMS`] and keeps its peak at or below [`PEAK`].
@@ -87,7 +91,7 @@ mod tests {
     #[test]
     fn quiet_and_loud_speech_come_to_one_level() {
         for level in [0.03, 0.3, 0.99] {
-            let sound = finish(&tone(level), RATE, 0.0);
+            let (_, sound) = finish(&tone(level), RATE, 0.0);
             let rms = (sound.iter().map(|s| s * s).sum::<f32>() / sound.len() as f32).sqrt();
             assert!((0.09..0.11).contains(&rms), "{level}: {rms}");
         }
@@ -97,20 +101,22 @@ mod tests {
     fn a_lone_click_does_not_clip() {
         let mut sound = tone(0.02);
         sound[20_000] = 0.9;
-        assert!(peak(&finish(&sound, RATE, 0.0)) <= PEAK + 1e-6);
+        assert!(peak(&finish(&sound, RATE, 0.0).1) <= PEAK + 1e-6);
     }
 
     #[test]
     fn silence_around_speech_becomes_the_pause() {
-        let sound = finish(&tone(0.3), RATE, 0.25);
+        let (removed, sound) = finish(&tone(0.3), RATE, 0.25);
         let seconds = sound.len() as f32 / 22_050.0;
         assert!((1.25..1.33).contains(&seconds), "{seconds}");
+        let removed = removed as f32 / 22_050.0;
+        assert!((0.46..0.48).contains(&removed), "half a second without the margin: {removed}");
         assert!(sound.iter().rev().take(samples(RATE, 0.25)).all(|sample| *sample == 0.0));
     }
 
     #[test]
     fn silence_stays_silence() {
-        assert!(finish(&[0.0; 1_000], RATE, 0.0).is_empty());
-        assert!(finish(&[], RATE, 0.1).iter().all(|sample| *sample == 0.0));
+        assert_eq!(finish(&[0.0; 1_000], RATE, 0.0), (0, Vec::new()));
+        assert!(finish(&[], RATE, 0.1).1.iter().all(|sample| *sample == 0.0));
     }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use azera_voice_api::{Audio, Error, Style, TextToSpeech, Voice};
+use azera_voice_api::{Audio, Error, Piece, Style, TextToSpeech, Voice};
 use azera_voice_recordings::Pitch;
 use rten_tensor::NdTensor;
 use rten_tensor::Tensor;
@@ -14,7 +14,7 @@ use rten_tensor::prelude::*;
 
 use crate::graph::Graph;
 use crate::level;
-use crate::pieces::pieces;
+use crate::pieces::{Phonemes, pieces};
 use crate::pronounce::Pronouncer;
 use settings::Settings;
 
@@ -22,6 +22,9 @@ use settings::Settings;
 pub(crate) const ENGINE: &str = "piper";
 /// The metadata of the model file in which the model registry keeps the voice's settings.
 const SETTINGS: &str = "piper_settings";
+/// The value of the model that says how many frames of sound each id lasts. Voices that another program exported may have
+/// none of this name.
+const LENGTHS: &str = "/Ceil_output_0";
 /// The slowest and the fastest pace at which a voice is understood.
 pub const MIN_PACE: f32 = 0.5;
 /// See [`MIN_PACE`].
@@ -69,12 +72,12 @@ impl PiperVoice {
     }
 
     /// Makes the sound of one piece.
-    fn sound(&self, phonemes: &str, style: &Style) -> Result<Vec<f32>, Error> {
+    fn piece(&self, phonemes: &Phonemes, style: &Style) -> Result<Piece, Error> {
         let failed = |why: String| Error::Engine { engine: ENGINE.to_owned(), why };
-        let ids = self.settings.ids(phonemes);
+        let (ids, symbol_ends) = self.settings.ids(&phonemes.text);
         let length = ids.len();
-        let (pitch, pace) = Pitch::at_pace(style.pitch, pace(style), &(MIN_PACE..=MAX_PACE));
-        let scales = self.settings.scales(pace, liveliness(style));
+        let (pitch, made_at) = Pitch::at_pace(style.pitch, pace(style), &(MIN_PACE..=MAX_PACE));
+        let scales = self.settings.scales(made_at, liveliness(style));
         let mut inputs = vec![
             ("input", NdTensor::from_data([1, length], ids).into()),
             ("input_lengths", NdTensor::from_data([1], vec![length as i32]).into()),
@@ -83,16 +86,45 @@ impl PiperVoice {
         if self.graph.has("sid") {
             inputs.push(("sid", NdTensor::from_data([1], vec![0_i32]).into()));
         }
-        let [output] = self.graph.run(inputs, ["output"]).map_err(failed)?;
-        let output: Tensor<f32> = output.try_into().map_err(|_| failed("its output is no sound".to_owned()))?;
-        let sound = output.to_vec();
-        if sound.iter().all(|sample| sample.is_finite()) {
-            let [voice] = &self.voices;
-            Ok(pitch.raised(sound, voice.rate))
+        let no_sound = || failed("its output is no sound".to_owned());
+        // One length for each id; else the value means something else.
+        let as_lengths = |value| Tensor::<f32>::try_from(value).ok().filter(|lengths| lengths.len() == length);
+        let (output, lengths) = if self.graph.has(LENGTHS) {
+            let [output, lengths] = self.graph.run(inputs, ["output", LENGTHS]).map_err(failed)?;
+            (output, as_lengths(lengths))
         } else {
-            Err(failed("its output is no sound".to_owned()))
+            let [output] = self.graph.run(inputs, ["output"]).map_err(failed)?;
+            (output, None)
+        };
+        let sound = Tensor::<f32>::try_from(output).map_err(|_| no_sound())?.to_vec();
+        if !sound.iter().all(|sample| sample.is_finite()) {
+            return Err(no_sound());
         }
+        let ends = lengths.and_then(|lengths| shares(&lengths.to_vec(), &symbol_ends, &phonemes.word_ends));
+        Ok(self.finished(sound, &ends.unwrap_or_default(), pitch, pause_s(&phonemes.text) / pace(style)))
     }
+
+    /// Returns a piece with its pitch, level and pause. Its words end at these shares of the sound.
+    fn finished(&self, sound: Vec<f32>, word_ends: &[f32], pitch: Pitch, pause_s: f32) -> Piece {
+        let [Voice { rate, .. }] = &self.voices;
+        let sound = pitch.raised(sound, *rate);
+        let (removed, samples) = level::finish(&sound, *rate, pause_s);
+        let end = |share: &f32| ((share * sound.len() as f32) as usize).saturating_sub(removed).min(samples.len());
+        let word_ends = word_ends.iter().map(|share| rate.duration(end(share))).collect();
+        Piece { audio: Audio { rate: *rate, samples }, word_ends }
+    }
+}
+
+/// Returns at which share of a sound each word ends. `lengths` says how long each id lasts, and `symbol_ends` how many ids
+/// stand before the end of each symbol. `None` if they do not fit.
+fn shares(lengths: &[f32], symbol_ends: &[usize], word_ends: &[usize]) -> Option<Vec<f32>> {
+    let whole: f32 = lengths.iter().sum();
+    let share = |symbols: &usize| {
+        let ids = symbols.checked_sub(1).map_or(Some(&0), |last| symbol_ends.get(last))?;
+        Some(lengths.get(..*ids)?.iter().sum::<f32>() / whole)
+    };
+    let shares: Option<Vec<f32>> = word_ends.iter().map(share).collect();
+    shares.filter(|shares| shares.iter().all(|share| share.is_finite()))
 }
 
 impl TextToSpeech for PiperVoice {
@@ -104,7 +136,7 @@ impl TextToSpeech for PiperVoice {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let [voice] = &self.voices;
         if style.voice != voice.id {
@@ -112,10 +144,7 @@ impl TextToSpeech for PiperVoice {
         }
         for part in parts(sentence) {
             for piece in pieces(&self.pronouncer.words(&part)) {
-                let sound = self.sound(&piece, style)?;
-                let pause_s = pause_s(&piece) / pace(style);
-                let samples = level::finish(&sound, voice.rate, pause_s);
-                if take(Audio { rate: voice.rate, samples }).is_break() {
+                if take(self.piece(&piece, style)?).is_break() {
                     return Ok(());
                 }
             }
@@ -166,6 +195,17 @@ fn parts(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_end_where_their_last_symbol_does() {
+        // Two symbols of the first word, a space, and one of the second: two ids before them and one after.
+        let (lengths, symbol_ends) = ([1.0, 0.0, 2.0, 0.0, 3.0, 0.0, 1.0, 0.0, 2.0, 0.0, 1.0], [3, 5, 7, 9]);
+        assert_eq!(shares(&lengths, &symbol_ends, &[2, 4]), Some(vec![0.6, 0.9]));
+        assert_eq!(shares(&lengths, &symbol_ends, &[0]), Some(vec![0.0]), "a mark before the first word");
+        assert_eq!(shares(&lengths, &symbol_ends, &[5]), None);
+        assert_eq!(shares(&[0.0; 11], &symbol_ends, &[2]), None);
+        assert_eq!(shares(&lengths[..4], &symbol_ends, &[4]), None);
+    }
 
     #[test]
     fn a_long_text_is_split_between_words() {

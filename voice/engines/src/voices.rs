@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
-use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_api::{Error, Piece, SampleRate, Style, TextToSpeech, Voice};
 
 use crate::piper::{ENGINE, PiperVoice};
 use crate::pronounce::Pronouncer;
@@ -220,7 +220,7 @@ impl TextToSpeech for LocalVoices {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let voice = self.voice_or_usual(&style.voice)?;
         voice.speak(sentence, &Style { voice: voice.id().to_owned(), ..style.clone() }, take)

@@ -79,8 +79,8 @@ fn open(program: &Path) -> Espeak {
 
 fn speak(voices: &Espeak, text: &str, style: &Style) -> Result<Vec<Audio>, Error> {
     let mut pieces = Vec::new();
-    voices.speak(text, style, &mut |audio| {
-        pieces.push(audio);
+    voices.speak(text, style, &mut |piece| {
+        pieces.push(piece.audio);
         ControlFlow::Continue(())
     })?;
     Ok(pieces)

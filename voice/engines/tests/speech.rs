@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use azera_voice_api::{Audio, Error, FRAME_SAMPLES, SampleRate, Style, TextToSpeech as _, VoiceActivity as _};
 use azera_voice_engines::{LocalVoices, PiperVoice, SileroVad, VoiceFile};
@@ -30,8 +31,8 @@ fn same_each_time() -> Style {
 fn pieces(sentence: &str, style: &Style) -> Vec<Audio> {
     let mut pieces = Vec::new();
     VOICE
-        .speak(sentence, style, &mut |audio| {
-            pieces.push(audio);
+        .speak(sentence, style, &mut |piece| {
+            pieces.push(piece.audio);
             ControlFlow::Continue(())
         })
         .expect("it speaks");
@@ -58,9 +59,29 @@ fn a_sentence_sounds_as_long_and_as_loud_as_speech() {
     assert!((0.03..0.2).contains(&level), "{level}");
     let peak = audio.samples.iter().fold(0.0_f32, |peak, sample| peak.max(sample.abs()));
     assert!((0.2..0.9).contains(&peak), "{peak}");
-    let pause = SampleRate(22_050).samples(std::time::Duration::from_millis(300));
+    let pause = SampleRate(22_050).samples(Duration::from_millis(300));
     assert!(audio.samples.iter().rev().take(pause).all(|sample| *sample == 0.0), "it ends with a pause");
     assert!(rms(&audio.samples[..pause]) > 0.005, "it begins without one");
+}
+
+#[test]
+fn the_voice_says_when_its_words_end() {
+    let words = LONG.split_whitespace().count();
+    for style in [same_each_time(), Style { pace: 1.5, pitch: 1.2, ..same_each_time() }] {
+        let (mut before, mut ends) = (Duration::ZERO, Vec::new());
+        VOICE
+            .speak(LONG, &style, &mut |piece| {
+                let loud = piece.audio.loud().expect("it is heard").1;
+                let last = *piece.word_ends.last().expect("a word ends in it");
+                assert!(last.abs_diff(loud) < Duration::from_millis(200), "{last:?} and {loud:?}");
+                ends.extend(piece.word_ends.iter().map(|end| before + *end));
+                before += piece.audio.duration();
+                ControlFlow::Continue(())
+            })
+            .expect("it speaks");
+        assert_eq!(ends.len(), words);
+        assert!(ends.is_sorted() && ends[0] > Duration::from_millis(50), "{ends:?}");
+    }
 }
 
 #[test]
@@ -255,8 +276,8 @@ fn every_voice_of_the_machine_speaks_under_its_own_name() {
     assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
     let length = |id: &str| {
         let (mut samples, style) = (0, Style { liveliness: 0.0, ..Style::of(id) });
-        let spoken = voices.speak("Good morning.", &style, &mut |audio| {
-            samples += audio.samples.len();
+        let spoken = voices.speak("Good morning.", &style, &mut |piece| {
+            samples += piece.audio.samples.len();
             ControlFlow::Continue(())
         });
         spoken.map(|()| samples)
@@ -295,8 +316,8 @@ fn the_usual_voice_speaks_for_one_that_cannot_be_opened() {
     let voices = LocalVoices::new(files, 1);
     let length = |id: &str| {
         let (mut samples, style) = (0, Style { liveliness: 0.0, ..Style::of(id) });
-        let spoken = voices.speak("Good morning.", &style, &mut |audio| {
-            samples += audio.samples.len();
+        let spoken = voices.speak("Good morning.", &style, &mut |piece| {
+            samples += piece.audio.samples.len();
             ControlFlow::Continue(())
         });
         spoken.map(|()| samples)

@@ -13,8 +13,11 @@ const GOES_ON: f32 = 0.35;
 const BEFORE: Duration = Duration::from_millis(320);
 const AFTER: Duration = Duration::from_millis(200);
 
-/// The longest utterance. A longer one is cut.
+/// The most sound that is recognised at once. Whisper takes 30 seconds.
 const LONGEST: Duration = Duration::from_secs(28);
+
+/// How long the place is at which a longer utterance is cut.
+const QUIET: Duration = Duration::from_millis(160);
 
 /// Less speech than this is a cough or a key.
 const LEAST_VOICED: Duration = Duration::from_millis(130);
@@ -50,6 +53,30 @@ impl Utterance {
     pub(crate) fn is_full(&self) -> bool {
         self.samples.len() >= RECOGNITION_RATE.samples(LONGEST)
     }
+
+    /// Takes the first part of the sound off, up to the quietest place in the second half. The utterance goes on.
+    pub(crate) fn take_first_part(&mut self) -> Audio {
+        let window = RECOGNITION_RATE.samples(QUIET);
+        let half = self.samples.len() / 2;
+        let second = self.samples.get(half..).unwrap_or_default();
+        let energy = |samples: &[f32]| samples.iter().map(|sample| sample * sample).sum::<f32>();
+        let steps = second.chunks_exact(window).map(energy).enumerate();
+        let quietest = steps.rev().min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(0, |(step, _)| step);
+        let at = (half + quietest * window + window / 2).min(self.samples.len());
+        let rest = self.samples.split_off(at);
+        self.voiced_to = self.voiced_to.saturating_sub(at);
+        Audio { rate: RECOGNITION_RATE, samples: std::mem::replace(&mut self.samples, rest) }
+    }
+
+    /// Takes the rest of the sound off as an utterance of its own. This one ends where it begins.
+    pub(crate) fn take_rest(&mut self) -> Self {
+        let samples = std::mem::take(&mut self.samples);
+        let lasts = RECOGNITION_RATE.duration(samples.len());
+        let began = self.last_voiced.saturating_sub(lasts).max(self.began);
+        let rest = Self { voiced_to: self.voiced_to, voiced: lasts, began, last_voiced: self.last_voiced, samples };
+        (self.voiced_to, self.last_voiced) = (0, began);
+        rest
+    }
 }
 
 /// Finds the utterances of one stream.
@@ -78,8 +105,11 @@ impl Endpointer {
                 false
             }
             Some(utterance) => {
-                utterance.samples.extend_from_slice(samples);
                 let is_voiced = probability >= GOES_ON;
+                // Silence behind a full utterance says nothing, while its words are recognised.
+                if is_voiced || !utterance.is_full() {
+                    utterance.samples.extend_from_slice(samples);
+                }
                 if is_voiced {
                     utterance.voiced += FRAME;
                     utterance.last_voiced = at;
@@ -119,5 +149,22 @@ mod tests {
         assert_eq!(utterance.voiced, FRAME * 10);
         assert_eq!(utterance.audio().duration(), BEFORE + FRAME * 10 + AFTER);
         assert!(endpointer.end().is_none());
+    }
+
+    #[test]
+    fn a_long_utterance_is_cut_where_it_is_quiet_and_loses_nothing() {
+        let mut endpointer = Endpointer::default();
+        for number in 0..875_u16 {
+            let level = if (600..610).contains(&number) { 0.001 } else { 0.3 };
+            endpointer.frame(FRAME * u32::from(number), &[level; FRAME_SAMPLES], 0.9);
+        }
+        let utterance = endpointer.utterance.as_mut().expect("it was begun");
+        assert!(utterance.is_full());
+        let first = utterance.take_first_part();
+        let place = first.samples.len() / FRAME_SAMPLES;
+        assert!((600..610).contains(&place), "{place}");
+        assert!(!utterance.is_full());
+        assert_eq!(first.samples.len() + utterance.audio().samples.len(), 875 * FRAME_SAMPLES);
+        assert_eq!((utterance.began, utterance.voiced), (Duration::ZERO, FRAME * 875));
     }
 }

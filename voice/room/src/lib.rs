@@ -7,6 +7,7 @@
 //! - [`Room`] finds the ends of utterances, decides whom to answer, and gives way to people who talk.
 //! - [`Script`] knows which words of a reply were heard.
 
+mod alignment;
 mod endpoint;
 mod gate;
 mod jitter;

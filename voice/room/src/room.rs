@@ -2,6 +2,7 @@
 
 mod barge_in;
 mod listening;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -11,10 +12,10 @@ use std::time::Duration;
 use azera_types::{MessageId, PersonId, Text};
 use azera_voice_api::{Audio, FRAME_SAMPLES, Transcript};
 
-use crate::endpoint::Endpointer;
 use crate::gate::{Gate, SealedPacket, Sound};
 use crate::turns::Conversation;
 use listening::Understood;
+use stream::Stream;
 
 /// A stream of sound. One person speaks in it, from its first packet to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -235,37 +236,6 @@ enum Voice {
     Paused(StreamId),
 }
 
-/// A person's stream, and what is known of the utterance in it.
-struct Stream {
-    person: PersonId,
-    endpointer: Endpointer,
-    /// The recognition of the utterance up to its last pause.
-    guess: Option<Guess>,
-    partial: Partial,
-    /// The beginning of an utterance for which the bot waited long enough.
-    talked_over: Option<Duration>,
-}
-
-/// What is known of an utterance while it goes on.
-#[derive(Default)]
-struct Partial {
-    /// The recognition that is under way.
-    id: Option<RecognitionId>,
-    /// How much speech was recognised, or is being.
-    voiced: Duration,
-    /// True once the bot was told that somebody speaks to it.
-    is_announced: bool,
-}
-
-/// A recognition of an utterance that may go on.
-struct Guess {
-    id: RecognitionId,
-    /// When the last voiced frame before it was heard.
-    up_to: Duration,
-    /// Its result.
-    transcript: Option<Option<Transcript>>,
-}
-
 /// A voice channel with the bot in it.
 pub struct Room {
     settings: Settings,
@@ -375,8 +345,11 @@ impl Room {
         for id in ids {
             match self.understood(id) {
                 Understood::Nothing => {}
-                Understood::Unknown => lost += 1,
-                Understood::Words(transcript) => self.end(at, id, transcript, &mut actions),
+                Understood::Unknown => {
+                    lost += 1;
+                    self.end_with_earlier(at, id, &mut actions);
+                }
+                Understood::Words(words) => self.end(at, id, words, &mut actions),
             }
         }
         self.streams.clear();
@@ -449,6 +422,15 @@ impl Room {
     }
 
     fn left(&mut self, at: Duration, person: &PersonId, actions: &mut Vec<Action>) {
+        let theirs = self.streams.iter().filter(|(_, stream)| stream.person == *person);
+        let theirs: Vec<StreamId> = theirs.map(|(id, _)| *id).collect();
+        let mut ended = Vec::new();
+        theirs.into_iter().for_each(|id| self.end_with_earlier(at, id, &mut ended));
+        // Nobody answers somebody who left.
+        actions.extend(ended.into_iter().map(|action| match action {
+            Action::Said(said) | Action::GoOn(said) => Action::Said(Said { is_for_bot: false, ..said }),
+            action => action,
+        }));
         self.present.remove(person);
         self.conversation.left(person);
         self.drop_streams(at, person, actions);
@@ -462,9 +444,8 @@ impl Room {
         let theirs: Vec<StreamId> =
             self.streams.iter().filter(|(_, stream)| stream.person == *person).map(|(id, _)| *id).collect();
         for id in theirs {
-            if let Some(stream) = self.streams.remove(&id) {
-                let recognitions = stream.guess.map(|guess| guess.id).into_iter().chain(stream.partial.id);
-                actions.extend(recognitions.map(Action::Cancel));
+            if let Some(mut stream) = self.streams.remove(&id) {
+                actions.extend(stream.take_recognitions().into_iter().map(Action::Cancel));
             }
             self.resume(at, id, actions);
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::alignment::spoken_until;
+
 /// How long a letter lasts, as long as the sound of its sentence is not whole.
 const LETTER: Duration = Duration::from_millis(65);
 
@@ -29,13 +31,48 @@ impl std::fmt::Debug for Heard {
 /// A sentence of a reply.
 struct Line {
     written: String,
+    spoken: String,
     sound: Duration,
     /// When its first word begins and its last one ends. A voice leaves silence around them.
     words: Option<(Duration, Duration)>,
+    /// When each spoken word ends, as far as its sound is made; empty if the voice does not say it.
+    word_ends: Vec<Duration>,
     is_made: bool,
 }
 
 impl Line {
+    /// Returns the written words that were heard after so much of its sound; `None` if all of it was.
+    fn heard(&self, position: Duration) -> Option<String> {
+        if let Some(heard) = self.heard_by_word_ends(position) {
+            return heard;
+        }
+        let (from, until) = self.span();
+        let share = || position.saturating_sub(from).as_secs_f64() / until.saturating_sub(from).as_secs_f64();
+        (position < until).then(|| words_until(&self.written, share()))
+    }
+
+    /// Returns what [`Line::heard`] returns, if the voice says when its words end.
+    fn heard_by_word_ends(&self, position: Duration) -> Option<Option<String>> {
+        let words = self.spoken.split_whitespace().count();
+        let known = self.word_ends.len();
+        if known == 0 || known > words || (self.is_made && known != words) {
+            return None;
+        }
+        let said = self.word_ends.iter().filter(|end| **end <= position).count();
+        if self.is_made && said == words {
+            return Some(None);
+        }
+        let mut until = spoken_until(&self.written, &self.spoken).into_iter();
+        let mut heard = String::new();
+        for word in self.written.split_inclusive(char::is_whitespace) {
+            if !word.trim().is_empty() && until.next().is_none_or(|until| until > said) {
+                break;
+            }
+            heard.push_str(word);
+        }
+        Some(Some(heard))
+    }
+
     /// Returns when its first word begins and its last one ends.
     fn span(&self) -> (Duration, Duration) {
         let (from, until) = self.words.unwrap_or((Duration::ZERO, self.sound));
@@ -71,17 +108,24 @@ impl Script {
         self.lead += sound;
     }
 
-    /// Adds a sentence as written. Its sound follows.
-    pub fn add(&mut self, written: impl Into<String>) {
-        if let Some(line) = self.lines.last_mut() {
-            line.is_made = true;
-        }
-        self.lines.push(Line { written: written.into(), sound: Duration::ZERO, words: None, is_made: false });
+    /// Adds a sentence as written and as spoken. Its sound follows.
+    pub fn add(&mut self, written: impl Into<String>, spoken: impl Into<String>) {
+        self.is_made();
+        self.lines.push(Line {
+            written: written.into(),
+            spoken: spoken.into(),
+            sound: Duration::ZERO,
+            words: None,
+            word_ends: Vec::new(),
+            is_made: false,
+        });
     }
 
     /// Adds sound to the last sentence, which is silent before and after a part of it; `None` if all of it is.
-    pub fn sound(&mut self, duration: Duration, loud: Option<(Duration, Duration)>) {
+    /// `word_ends` says when words end in it; it is empty if the voice does not say it.
+    pub fn sound(&mut self, duration: Duration, loud: Option<(Duration, Duration)>, word_ends: &[Duration]) {
         if let Some(line) = self.lines.last_mut() {
+            line.word_ends.extend(word_ends.iter().map(|end| line.sound + *end));
             if let Some((from, until)) = loud {
                 let begin = line.words.map_or(line.sound + from, |(begin, _)| begin);
                 line.words = Some((begin, line.sound + until));
@@ -108,10 +152,8 @@ impl Script {
         let mut left = position.saturating_sub(self.lead);
         let mut text = self.before.clone();
         for (number, line) in self.lines.iter().enumerate() {
-            let (from, until) = line.span();
-            if left < until {
-                let share = left.saturating_sub(from).as_secs_f64() / until.saturating_sub(from).as_secs_f64();
-                text.push_str(&words_until(&line.written, share));
+            if let Some(words) = line.heard(left) {
+                text.push_str(&words);
                 return self.reached(&text, number, false);
             }
             left = left.saturating_sub(line.sound);
@@ -165,11 +207,11 @@ mod tests {
     #[test]
     fn a_reply_is_cut_at_the_word() {
         let mut script = Script::new(ms(150));
-        script.add("The ferry leaves. ");
-        script.sound(ms(600), Some((ms(0), ms(600))));
-        script.sound(ms(400), Some((ms(0), ms(400))));
-        script.add("It rains at the pier.");
-        script.sound(ms(2_000), Some((ms(0), ms(2_000))));
+        script.add("The ferry leaves. ", "The ferry leaves.");
+        script.sound(ms(600), Some((ms(0), ms(600))), &[]);
+        script.sound(ms(400), Some((ms(0), ms(400))), &[]);
+        script.add("It rains at the pier.", "It rains at the pier.");
+        script.sound(ms(2_000), Some((ms(0), ms(2_000))), &[]);
         script.is_made();
         let heard = |position| script.heard(ms(position)).text;
         assert_eq!(heard(0), "");
@@ -188,8 +230,8 @@ mod tests {
     #[test]
     fn a_reply_that_goes_on_keeps_what_was_heard_before() {
         let mut script = Script::resumed(ms(150), "The ferry leaves. ".into(), "The ferry leaves. It rains".into());
-        script.add("It rains at the pier.");
-        script.sound(ms(2_000), Some((ms(0), ms(2_000))));
+        script.add("It rains at the pier.", "It rains at the pier.");
+        script.sound(ms(2_000), Some((ms(0), ms(2_000))), &[]);
         script.is_made();
         script.delay(ms(500));
         assert_eq!(script.heard(ms(650)).text, "The ferry leaves. It rains");
@@ -200,12 +242,12 @@ mod tests {
     #[test]
     fn silence_around_the_words_of_a_sentence_is_no_time_for_words() {
         let mut script = Script::new(Duration::ZERO);
-        script.add("Nine tall trees. ");
-        script.sound(ms(700), Some((ms(200), ms(700))));
-        script.sound(ms(300), None);
-        script.sound(ms(1_000), Some((ms(0), ms(600))));
-        script.add("Some rain. ");
-        script.sound(ms(1_000), Some((ms(100), ms(800))));
+        script.add("Nine tall trees. ", "Nine tall trees.");
+        script.sound(ms(700), Some((ms(200), ms(700))), &[]);
+        script.sound(ms(300), None, &[]);
+        script.sound(ms(1_000), Some((ms(0), ms(600))), &[]);
+        script.add("Some rain. ", "Some rain.");
+        script.sound(ms(1_000), Some((ms(100), ms(800))), &[]);
         script.is_made();
         let heard = |position| script.heard(ms(position)).text;
         assert_eq!(heard(200), "");
@@ -218,10 +260,38 @@ mod tests {
     }
 
     #[test]
+    fn a_voice_that_says_when_its_words_end_is_believed() {
+        let mut script = Script::new(ms(100));
+        script.add("At 14:05 we sail. ", "At fourteen oh five we sail.");
+        script.sound(ms(800), Some((ms(0), ms(800))), &[ms(200), ms(500), ms(700)]);
+        let heard = |script: &Script, position: u64| script.heard(ms(100 + position)).text;
+        assert_eq!((heard(&script, 199), heard(&script, 200)), (String::new(), "At".to_owned()));
+        assert_eq!(heard(&script, 800), "At", "the time is not said to its end");
+        script.sound(ms(1_200), Some((ms(0), ms(700))), &[ms(200), ms(300), ms(700)]);
+        script.add("Bye. ", "Bye.");
+        assert_eq!(heard(&script, 999), "At");
+        assert_eq!((heard(&script, 1_000), heard(&script, 1_100)), ("At 14:05".to_owned(), "At 14:05 we".to_owned()));
+        assert_eq!(
+            (heard(&script, 1_499), heard(&script, 1_500)),
+            ("At 14:05 we".to_owned(), "At 14:05 we sail.".to_owned())
+        );
+        assert_eq!((script.heard(ms(1_599)).sentences, script.heard(ms(1_600)).sentences), (0, 1));
+    }
+
+    #[test]
+    fn word_ends_that_do_not_fit_the_words_are_not_used() {
+        let mut script = Script::new(Duration::ZERO);
+        script.add("One two three four.", "One two three four.");
+        script.sound(ms(1_000), Some((ms(0), ms(1_000))), &[ms(900), ms(950)]);
+        script.is_made();
+        assert_eq!(script.heard(ms(500)).text, "One two");
+    }
+
+    #[test]
     fn a_sentence_whose_sound_is_not_whole_is_estimated() {
         let mut script = Script::new(Duration::ZERO);
-        script.add("One two three four.");
-        script.sound(ms(300), Some((ms(0), ms(300))));
+        script.add("One two three four.", "One two three four.");
+        script.sound(ms(300), Some((ms(0), ms(300))), &[]);
         assert_eq!(script.heard(ms(300)).text, "One");
         assert!(!script.heard(ms(300)).is_whole);
         assert_eq!(script.heard_in_all().text, "One");

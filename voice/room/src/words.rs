@@ -1,93 +1,31 @@
 //! What spoken words mean for the turn: small sounds of attention, orders to stop, calls by name, whole sentences, echo.
 
+mod english;
+mod german;
+
 use strsim::damerau_levenshtein;
 
-/// What people say while they listen.
-const BACKCHANNELS: &[&str] = &[
-    "ah", "aha", "alright", "cool", "exactly", "good", "great", "haha", "hm", "hmm", "hmmm", "huh", "i", "ja", "mhm",
-    "mm", "mmhm", "mmhmm", "mmm", "nice", "oh", "ok", "okay", "really", "right", "see", "sure", "true", "uh", "uhhuh",
-    "um", "wow", "ya", "yeah", "yep", "yes", "yup",
-];
+/// What words mean in one language. All are in lower case and without marks.
+struct Language {
+    /// What people say while they listen.
+    backchannels: &'static [&'static str],
+    /// Whole utterances that ask for silence.
+    stops: &'static [&'static str],
+    /// Whole utterances that ask for the rest of a reply that was stopped.
+    go_ons: &'static [&'static str],
+    /// Whole utterances that ask the bot to be quiet until somebody asks it to talk again.
+    mutes: &'static [&'static str],
+    /// Whole utterances that let the bot talk again.
+    unmutes: &'static [&'static str],
+    /// Last words after which a sentence goes on.
+    unfinished: &'static [&'static str],
+}
+
+/// The languages in which people are understood, whichever they speak.
+const LANGUAGES: [&Language; 2] = [&english::LANGUAGE, &german::LANGUAGE];
 
 /// The most words of a backchannel.
 const BACKCHANNEL_WORDS: usize = 3;
-
-/// Whole utterances that ask for silence.
-const STOPS: &[&str] = &[
-    "be quiet",
-    "enough",
-    "hold on",
-    "hush",
-    "please be quiet",
-    "please stop",
-    "please stop talking",
-    "quiet",
-    "quiet please",
-    "shush",
-    "shut up",
-    "silence",
-    "stop",
-    "stop it",
-    "stop please",
-    "stop talking",
-    "thats enough",
-    "wait",
-    "wait a second",
-];
-
-/// Whole utterances that ask for the rest of a reply that was stopped.
-const GO_ONS: &[&str] = &[
-    "carry on",
-    "continue",
-    "continue please",
-    "go ahead",
-    "go on",
-    "go on please",
-    "keep going",
-    "keep talking",
-    "please carry on",
-    "please continue",
-    "please go on",
-    "please keep going",
-    "sorry continue",
-    "sorry go on",
-];
-
-/// Whole utterances that ask the bot to be quiet until somebody asks it to talk again.
-const MUTES: &[&str] = &[
-    "be quiet for a while",
-    "be quiet until i call you",
-    "do not talk any more",
-    "dont talk any more",
-    "dont talk anymore",
-    "mute",
-    "mute yourself",
-    "mute yourself please",
-    "please mute yourself",
-    "stay quiet",
-    "stay silent",
-];
-
-/// Whole utterances that let the bot talk again.
-const UNMUTES: &[&str] = &[
-    "please unmute yourself",
-    "speak again",
-    "talk again",
-    "unmute",
-    "unmute yourself",
-    "unmute yourself please",
-    "you can speak again",
-    "you can talk again",
-    "you can talk now",
-    "you may speak again",
-    "you may talk again",
-];
-
-/// Last words after which a sentence goes on.
-const UNFINISHED: &[&str] = &[
-    "a", "an", "and", "as", "at", "because", "but", "by", "for", "from", "if", "in", "is", "like", "my", "of", "on",
-    "or", "so", "than", "that", "the", "then", "to", "uh", "um", "when", "where", "which", "with", "your",
-];
 
 /// Fewest words that can be an echo.
 const ECHO_WORDS: usize = 3;
@@ -104,38 +42,49 @@ pub(crate) fn plain(text: &str) -> Vec<String> {
 /// Returns true for what people say while they listen, such as "mhm".
 pub(crate) fn is_backchannel(text: &str) -> bool {
     let words = plain(text);
-    let known = words.iter().all(|word| BACKCHANNELS.contains(&word.as_str()));
-    (known && (1..=BACKCHANNEL_WORDS).contains(&words.len())) || BACKCHANNELS.contains(&words.concat().as_str())
+    // People mix languages: "ok, genau".
+    let is_known = |word: &str| LANGUAGES.iter().any(|language| language.backchannels.contains(&word));
+    let is_short = (1..=BACKCHANNEL_WORDS).contains(&words.len());
+    is_short && words.iter().all(|word| is_known(word)) || is_known(&words.concat())
 }
 
 /// Returns true if the whole utterance asks for silence.
 pub(crate) fn is_stop(text: &str, names: &[String]) -> bool {
-    is_order(text, names, STOPS)
+    is_order(text, names, |language| language.stops)
 }
 
 /// Returns true if the whole utterance asks for the rest of a reply.
 pub(crate) fn is_go_on(text: &str, names: &[String]) -> bool {
-    is_order(text, names, GO_ONS)
+    is_order(text, names, |language| language.go_ons)
 }
 
 /// Returns whether the whole utterance asks the bot to be quiet from now on, or lets it talk again.
 pub(crate) fn asks_to_mute(text: &str, names: &[String]) -> Option<bool> {
-    let asks = |orders| is_order(text, names, orders);
-    if asks(MUTES) { Some(true) } else { asks(UNMUTES).then_some(false) }
+    if is_order(text, names, |language| language.mutes) {
+        return Some(true);
+    }
+    is_order(text, names, |language| language.unmutes).then_some(false)
 }
 
-fn is_order(text: &str, names: &[String], orders: &[&str]) -> bool {
-    let mut words = plain(text);
-    // "Azera, stop" is an order, too.
-    words.retain(|word| !names.iter().any(|name| sounds_like(word, name)));
-    orders.contains(&words.join(" ").as_str())
+fn is_order(text: &str, names: &[String], orders: fn(&Language) -> &'static [&'static str]) -> bool {
+    let words = plain(text);
+    let is_known = |words: &[&str]| {
+        let order = words.join(" ");
+        LANGUAGES.iter().any(|language| orders(language).contains(&order.as_str()))
+    };
+    let all: Vec<&str> = words.iter().map(String::as_str).collect();
+    // "Azera, stop" is an order, too. For a bot called Stella, "still" is both.
+    let is_name = |word: &str| names.iter().any(|name| sounds_like(word, name));
+    let others: Vec<&str> = all.iter().copied().filter(|word| !is_name(word)).collect();
+    is_known(&all) || is_known(&others)
 }
 
 /// Returns true if a transcript ends like a whole sentence.
 pub(crate) fn seems_whole(text: &str) -> bool {
     let text = text.trim_end().trim_end_matches(['"', '\'', ')']);
     let is_ended = text.ends_with(['.', '!', '?']) && !text.ends_with("..");
-    is_ended && plain(text).last().is_some_and(|last| !UNFINISHED.contains(&last.as_str()))
+    let goes_on = |last: &String| LANGUAGES.iter().any(|language| language.unfinished.contains(&last.as_str()));
+    is_ended && plain(text).last().is_some_and(|last| !goes_on(last))
 }
 
 /// Returns true if a transcript that seems whole is a question.
@@ -143,8 +92,12 @@ pub(crate) fn is_question(text: &str) -> bool {
     text.trim_end().trim_end_matches(['"', '\'', ')']).ends_with('?')
 }
 
-/// Returns true if a transcript repeats what the bot just said: three in five of its pairs of words stand there.
+/// Returns true if a transcript repeats what the bot just said: three in five of its pairs of words stand there. "At six
+/// in the evening?" is a question about it, if the bot asked nothing.
 pub(crate) fn is_echo(text: &str, said: &str) -> bool {
+    if is_question(text) && !said.contains('?') {
+        return false;
+    }
     let (words, said) = (plain(text), plain(said));
     if words.len() < ECHO_WORDS {
         return false;
@@ -178,7 +131,29 @@ fn sounds_like(word: &str, name: &str) -> bool {
         (4, _) | (_, false) => 1,
         (_, true) => 2,
     };
-    damerau_levenshtein(word, &name) <= most
+    let differ = damerau_levenshtein(word, &name);
+    // "Area" and "Alexa" differ from "Azera" in two letters, too, but not in vowels alone.
+    let is_sure = differ == 1 && letters > 4 && same_start;
+    differ <= most && (is_sure || consonants(word) == consonants(&name))
+}
+
+/// Returns the consonants of a word as they sound: "Assera", "Acera" and "Atsera" have those of "Azera".
+fn consonants(word: &str) -> String {
+    let word = word.replace("ph", "f").replace("ts", "z").replace("tz", "z");
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.dedup();
+    let next = letters.iter().skip(1).copied().map(Some).chain([None]);
+    let sound = |(letter, next): (&char, Option<char>)| match letter {
+        'a' | 'e' | 'i' | 'o' | 'u' | 'y' | 'h' | 'ä' | 'ö' | 'ü' => None,
+        'c' if matches!(next, Some('e' | 'i' | 'y')) => Some('z'),
+        's' | 'ß' => Some('z'),
+        'b' => Some('p'),
+        'd' => Some('t'),
+        'g' | 'k' | 'q' => Some('c'),
+        'v' | 'w' => Some('f'),
+        letter => Some(*letter),
+    };
+    letters.iter().zip(next).filter_map(sound).collect()
 }
 
 #[cfg(test)]
@@ -190,7 +165,20 @@ mod tests {
         for text in ["Mhm.", "Mm-hmm.", "Yeah, right.", "I see.", "Uh-huh.", "Okay."] {
             assert!(is_backchannel(text), "{text}");
         }
-        for text in ["", "No.", "Yes, but wait.", "I see the ferry.", "Really, right now, okay?", "What?"] {
+        for text in ["Genau.", "Ach so.", "Ja, klar.", "Ich verstehe.", "Alles klar.", "Ok, genau."] {
+            assert!(is_backchannel(text), "{text}");
+        }
+        for text in [
+            "Nein.",
+            "Ja, aber warte.",
+            "Genau wann?",
+            "",
+            "No.",
+            "Yes, but wait.",
+            "I see the ferry.",
+            "Really, right now, okay?",
+            "What?",
+        ] {
             assert!(!is_backchannel(text), "{text}");
         }
     }
@@ -201,17 +189,24 @@ mod tests {
         for text in ["Stop.", "Stop it!", "Azera, stop.", "Please stop, Azara."] {
             assert!(is_stop(text, &names), "{text}");
         }
-        for text in ["Stop the car at the bridge.", "Do not stop.", "Azera."] {
+        for text in ["Stopp!", "Azera, hör auf.", "Bitte sei still, Azera.", "Moment mal."] {
+            assert!(is_stop(text, &names), "{text}");
+        }
+        assert!(is_go_on("Sprich weiter!", &names));
+        assert_eq!(asks_to_mute("Azera, schalte dich stumm.", &names), Some(true));
+        assert_eq!(asks_to_mute("Du darfst wieder sprechen.", &names), Some(false));
+        assert!(is_stop("Sei still!", &["Stella".to_owned()]));
+        for text in ["Hör auf die Musik.", "Stop the car at the bridge.", "Do not stop.", "Azera."] {
             assert!(!is_stop(text, &names), "{text}");
         }
     }
 
     #[test]
     fn a_whole_sentence_has_an_end() {
-        for text in ["When does the ferry leave?", "It rains.", "\"Go home!\""] {
+        for text in ["When does the ferry leave?", "It rains.", "\"Go home!\"", "Was ist das?", "Kommst du mit?"] {
             assert!(seems_whole(text), "{text}");
         }
-        for text in ["I think that", "I went to the.", "It rains and.", "Well...", ""] {
+        for text in ["I think that", "I went to the.", "It rains and.", "Well...", "", "Es regnet und."] {
             assert!(!seems_whole(text), "{text}");
         }
     }
@@ -223,6 +218,8 @@ mod tests {
         assert!(is_echo("Ferry leaves at sixth in the evening", said));
         assert!(!is_echo("When does the ferry leave?", said));
         assert!(!is_echo("At six", said));
+        assert!(!is_echo("At six in the evening?", said), "somebody asks whether that is so");
+        assert!(is_echo("Do you want to know more?", "Yes. Do you want to know more?"));
     }
 
     #[test]
@@ -233,14 +230,25 @@ mod tests {
             "Hey Azara!",
             "Good night, Azure.",
             "As era, hello.",
+            "Hallo Assera!",
+            "Atsera, wie spät ist es?",
+            "Acera?",
             "Lou?",
             "Are you there, azera?",
         ] {
             assert!(calls(text, &names), "{text}");
         }
-        for text in
-            ["What time is it?", "I told him that Azera was asleep all day.", "You are loud.", "Low tide is at six."]
-        {
+        for text in [
+            "What time is it?",
+            "I told him that Azera was asleep all day.",
+            "You are loud.",
+            "Low tide is at six.",
+            "Which area?",
+            "The arena is full.",
+            "Alexa, what time is it?",
+            "Red alert!",
+            "What an aura.",
+        ] {
             assert!(!calls(text, &names), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_api::{Audio, Error, Piece, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_recordings::Resampler;
 
 /// Uses `first`, and `second` whenever `first` fails. The log says once when that begins, and once when it ends;
@@ -95,7 +95,7 @@ impl WithFallback<dyn TextToSpeech> {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let voices = self.second.voices();
         let same = voices.iter().find(|voice| voice.id == style.voice);
@@ -107,11 +107,11 @@ impl WithFallback<dyn TextToSpeech> {
         let Some(promised) = promised else { return self.second.speak(sentence, &style_instead, take) };
         let mut resampler = None;
         let mut wish = ControlFlow::Continue(());
-        self.second.speak(sentence, &style_instead, &mut |audio| {
+        self.second.speak(sentence, &style_instead, &mut |Piece { audio, word_ends }| {
             let mut samples = Vec::new();
             resampler.get_or_insert_with(|| Resampler::new(audio.rate, promised)).push(&audio.samples, &mut samples);
             if !samples.is_empty() {
-                wish = take(Audio { rate: promised, samples });
+                wish = take(Piece { audio: Audio { rate: promised, samples }, word_ends });
             }
             wish
         })?;
@@ -121,7 +121,7 @@ impl WithFallback<dyn TextToSpeech> {
         }
         if wish.is_continue() && !samples.is_empty() {
             // It is the end in any case.
-            let _wish = take(Audio { rate: promised, samples });
+            let _wish = take(Audio { rate: promised, samples }.into());
         }
         Ok(())
     }
@@ -152,15 +152,15 @@ impl TextToSpeech for WithFallback<dyn TextToSpeech> {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         if has(&*self.second, &style.voice) && !has(&*self.first, &style.voice) {
             return self.second.speak(sentence, style, take);
         }
         let mut is_heard = false;
-        let result = self.first.speak(sentence, style, &mut |audio| {
+        let result = self.first.speak(sentence, style, &mut |piece| {
             is_heard = true;
-            take(audio)
+            take(piece)
         });
         let error = match result {
             Ok(()) => {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
-use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_api::{Audio, Error, Piece, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 
 /// Opens an engine.
 type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
@@ -148,7 +148,7 @@ impl TextToSpeech for LazyVoices {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.opened.get()?.speak(sentence, style, take)
     }

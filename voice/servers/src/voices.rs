@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
-use azera_voice_api::{Audio, CLONE_MARK, Error, SampleRate, Style, TextToSpeech, Voice, is_same_language};
+use azera_voice_api::{Audio, CLONE_MARK, Error, Piece, SampleRate, Style, TextToSpeech, Voice, is_same_language};
 use azera_voice_recordings::Pitch;
 use reqwest::Response;
 use tokio::runtime::Handle;
@@ -243,6 +243,11 @@ fn voice(server: &Server, config: &VoicesConfig, id: &str) -> Voice {
     }
 }
 
+/// Returns a piece of a sentence: servers do not say when words end.
+fn heard(samples: Vec<f32>) -> Piece {
+    Audio { rate: SERVER_VOICE_RATE, samples }.into()
+}
+
 impl TextToSpeech for ServerVoices {
     fn voices(&self) -> Vec<Voice> {
         let Some(told) = self.told.get() else { return self.configured.clone() };
@@ -259,7 +264,7 @@ impl TextToSpeech for ServerVoices {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let told = self.handle.block_on(self.told())?;
         let ids = self.ids(told);
@@ -275,14 +280,14 @@ impl TextToSpeech for ServerVoices {
         // `take` runs outside of the runtime, so it may block.
         while !samples.is_empty() {
             let samples_now = level.push(samples);
-            if !samples_now.is_empty() && take(Audio { rate: SERVER_VOICE_RATE, samples: samples_now }).is_break() {
+            if !samples_now.is_empty() && take(heard(samples_now)).is_break() {
                 return Ok(());
             }
             samples = self.handle.block_on(self.samples(&mut response, &mut sound))?;
         }
         let mut last = level.push(sound.finish().map_err(|failure| self.server.error(failure))?);
         last.extend(level.finish());
-        if !last.is_empty() && take(Audio { rate: SERVER_VOICE_RATE, samples: last }).is_break() {
+        if !last.is_empty() && take(heard(last)).is_break() {
             return Ok(());
         }
         Ok(())

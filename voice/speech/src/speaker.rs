@@ -107,7 +107,7 @@ impl Speech<'_> {
     fn hand_over(&self, push: &mut dyn FnMut(&Audio) -> Result<(), SpeakError>) -> Result<(), SpeakError> {
         for sentence in self.sentences {
             let mut failed = None;
-            let spoken = self.engine.speak(sentence, &self.style, &mut |audio| match push(&audio) {
+            let spoken = self.engine.speak(sentence, &self.style, &mut |piece| match push(&piece.audio) {
                 Ok(()) if (self.is_wanted)() => ControlFlow::Continue(()),
                 Ok(()) => {
                     failed = Some(unavailable(Error::Cancelled));
@@ -237,6 +237,7 @@ fn encoding(error: OpusError) -> SpeakError {
 mod tests {
     use std::sync::Mutex;
 
+    use azera_voice_api::Piece;
     use azera_voice_recordings::read_bytes;
 
     use super::*;
@@ -276,11 +277,11 @@ mod tests {
             &self,
             sentence: &str,
             style: &Style,
-            take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+            take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
         ) -> Result<(), Error> {
             self.said.lock().unwrap().push((sentence.to_owned(), style.clone()));
             let samples = (0..11_025).map(|n| (n as f32 * 0.12).sin() * 0.5).collect();
-            let _end = take(Audio { rate: SampleRate(22_050), samples });
+            let _end = take(Audio { rate: SampleRate(22_050), samples }.into());
             Ok(())
         }
     }

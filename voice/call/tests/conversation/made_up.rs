@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_types::{MessageId, PersonId, Text};
 use azera_voice_api::{
-    Audio, Error, FRAME_SAMPLES, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice, VoiceActivity,
+    Audio, Error, FRAME_SAMPLES, Piece, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice, VoiceActivity,
 };
 use azera_voice_call::{Engines, Player, Report, Request, Talk, Told};
 use azera_voice_room::{Event, Settings, StreamId};
@@ -72,7 +72,7 @@ impl TextToSpeech for Speaking {
         &self,
         sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.styles.lock().unwrap().push((sentence.to_owned(), style.clone()));
         let fails_at = self.fails_at.lock().unwrap().clone();
@@ -81,7 +81,7 @@ impl TextToSpeech for Speaking {
         }
         for piece in sentence.as_bytes().chunks(10) {
             let samples = vec![0.5; RATE.samples(LETTER * u32::try_from(piece.len()).unwrap())];
-            if take(Audio { rate: RATE, samples }).is_break() {
+            if take(Audio { rate: RATE, samples }.into()).is_break() {
                 break;
             }
         }

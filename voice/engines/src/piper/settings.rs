@@ -67,13 +67,19 @@ impl Settings {
         self.file.language.code.replace('_', "-")
     }
 
-    /// Returns the ids of phonemes as the model takes them. Symbols that it does not know are left out.
-    pub fn ids(&self, phonemes: &str) -> Vec<i32> {
-        let known = phonemes.chars().filter_map(|symbol| self.file.phoneme_id_map.get(&symbol)).flatten();
+    /// Returns the ids of phonemes as the model takes them, and for each symbol how many ids stand before its end.
+    /// Symbols that the model does not know have no ids.
+    pub fn ids(&self, phonemes: &str) -> (Vec<i32>, Vec<usize>) {
         let mut ids = vec![self.start, self.between];
-        ids.extend(known.flat_map(|id| [*id, self.between]));
+        let mut ends = Vec::new();
+        for symbol in phonemes.chars() {
+            let known = self.file.phoneme_id_map.get(&symbol);
+            ids.extend(known.into_iter().flatten().flat_map(|id| [*id, self.between]));
+            // The padding after the last one is no part of it.
+            ends.push(ids.len() - 1);
+        }
         ids.push(self.end);
-        ids
+        (ids, ends)
     }
 
     /// Returns noise, length and noise of lengths for a pace and a liveliness, both as factors.
@@ -94,7 +100,9 @@ mod tests {
     #[test]
     fn phonemes_become_ids_with_padding_between() {
         let settings = Settings::parse(FILE).unwrap();
-        assert_eq!(settings.ids("a❓b"), [1, 0, 14, 0, 15, 0, 16, 0, 2]);
+        let (ids, ends) = settings.ids("a❓b");
+        assert_eq!(ids, [1, 0, 14, 0, 15, 0, 16, 0, 2]);
+        assert_eq!(ends, [3, 3, 7]);
         assert_eq!((settings.rate().0, settings.language().as_str()), (22_050, "en-US"));
         assert_eq!(settings.scales(2.0, 0.5), [0.25, 0.5, 0.4]);
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Action, Room, Stream, StreamId, Voice};
+use super::stream::Stream;
+use super::{Action, Room, StreamId, Voice};
 
 /// After so much speech, whoever gets the answer has interrupted it, although nothing of it is recognised yet.
 const LONG_TALK: Duration = Duration::from_secs(5);

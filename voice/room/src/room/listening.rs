@@ -5,15 +5,22 @@ use std::time::Duration;
 use azera_types::{PersonId, Text};
 use azera_voice_api::{FRAME_SAMPLES, Transcript};
 
-use super::{Action, Expected, Guess, Partial, RecognitionId, Room, Said, Stream, StreamId, Voice};
+use super::stream::{Guess, Part, Partial, Stream};
+use super::{Action, Expected, RecognitionId, Room, Said, StreamId, Voice};
 use crate::endpoint::{Endpointer, Utterance};
 use crate::words;
 
 /// How long after their last sound somebody still counts as speaking, for the turns of others.
 const SPEAKS: Duration = Duration::from_millis(200);
 
-/// How long after the bot fell silent its own words may come back.
+/// How long after the bot fell silent its own words may begin to come back: the sound goes to a person and returns.
+const ECHO_BEGINS: Duration = Duration::from_millis(600);
+
+/// How long after the bot fell silent its own words may still come back.
 pub(super) const ECHO: Duration = Duration::from_millis(1_500);
+
+/// The most parts of one utterance that are recognised one by one: about four minutes. What follows is another utterance.
+const MOST_PARTS: usize = 10;
 
 /// How long after a reply was stopped it can go on.
 const GO_ON: Duration = Duration::from_secs(120);
@@ -34,6 +41,7 @@ impl Room {
         let stream = self.streams.entry(id).or_insert_with(|| Stream {
             person: person.clone(),
             endpointer: Endpointer::default(),
+            parts: Vec::new(),
             guess: None,
             partial: Partial::default(),
             talked_over: None,
@@ -42,9 +50,10 @@ impl Room {
         if stream.person != person {
             return;
         }
-        // While a cut utterance is recognised, nothing can be added to it.
-        let is_full = stream.endpointer.utterance.as_ref().is_some_and(Utterance::is_full);
-        if is_full || !stream.endpointer.frame(at, samples, probability) {
+        // Recognition is minutes behind: nothing can be added.
+        let is_over =
+            stream.parts.len() >= MOST_PARTS && stream.endpointer.utterance.as_ref().is_some_and(Utterance::is_full);
+        if is_over || !stream.endpointer.frame(at, samples, probability) {
             return;
         }
         // The utterance goes on, so what was recognised of it is not all.
@@ -59,19 +68,25 @@ impl Room {
         transcript: Option<Transcript>,
         actions: &mut Vec<Action>,
     ) {
-        let found = self
-            .streams
-            .values_mut()
-            .find(|stream| stream.partial.id == Some(id) || stream.guess.as_ref().is_some_and(|guess| guess.id == id));
-        let Some(stream) = found else { return };
-        let person = stream.person.clone();
+        let is_of = |stream: &Stream| {
+            stream.partial.id == Some(id)
+                || stream.guess.as_ref().is_some_and(|guess| guess.id == id)
+                || stream.parts.iter().any(|part| part.id == id)
+        };
+        let Some(stream) = self.streams.values_mut().find(|stream| is_of(stream)) else { return };
         let text = transcript.as_ref().map(|transcript| transcript.text.clone()).unwrap_or_default();
+        if let Some(part) = stream.parts.iter_mut().find(|part| part.id == id) {
+            part.text = Some(text);
+            return;
+        }
+        let person = stream.person.clone();
         if stream.partial.id == Some(id) {
             stream.partial.id = None;
         } else if let Some(guess) = &mut stream.guess {
             guess.transcript = Some(transcript);
         }
-        self.expect(at, &person, text, actions);
+        let said = stream.with_earlier(&text).filter(|_| !text.trim().is_empty());
+        self.expect(at, &person, said.unwrap_or_default(), actions);
     }
 
     /// Says what a person seems to be saying, if it is for the bot.
@@ -104,16 +119,16 @@ impl Room {
                 Step::Drop => {
                     if let Some(stream) = self.streams.get_mut(&id) {
                         stream.endpointer.end();
-                        let partial = std::mem::take(&mut stream.partial);
-                        let recognitions = stream.guess.take().map(|guess| guess.id).into_iter().chain(partial.id);
-                        actions.extend(recognitions.map(Action::Cancel));
+                        actions.extend(stream.take_recognitions().into_iter().map(Action::Cancel));
                     }
                     self.resume(at, id, actions);
                 }
+                Step::Part => self.recognise_part(id, actions),
+                Step::Flush => self.flush(at, id, actions),
                 Step::Recognise => self.recognise(id, actions),
-                Step::End(transcript) => {
-                    self.end_before(at, id, &transcript.text, actions);
-                    self.end(at, id, transcript, actions);
+                Step::End(words) => {
+                    self.end_before(at, id, &words, actions);
+                    self.end(at, id, words, actions);
                 }
             }
         }
@@ -122,19 +137,29 @@ impl Room {
     fn next_step(&self, at: Duration, id: StreamId) -> Step {
         let Some(stream) = self.streams.get(&id) else { return Step::Wait };
         let Some(utterance) = &stream.endpointer.utterance else { return Step::Wait };
+        // What was recognised up to a pause holds all words so far.
+        if utterance.is_full() && stream.guess.is_none() {
+            let is_known = stream.parts.iter().all(|part| part.text.is_some());
+            return match stream.parts.len() < MOST_PARTS {
+                true => Step::Part,
+                false if is_known => Step::Flush,
+                false => Step::Wait,
+            };
+        }
         let silence = at.saturating_sub(utterance.last_voiced);
-        let is_paused = silence >= self.settings.pause || utterance.is_full();
+        let is_paused = silence >= self.settings.pause;
         match &stream.guess {
             _ if !is_paused => self.step_while_speaking(stream, utterance),
             None if utterance.is_too_short() => Step::Drop,
             None => Step::Recognise,
             Some(Guess { transcript: None, .. }) => Step::Wait,
-            Some(Guess { transcript: Some(None), .. }) => Step::Drop,
-            Some(Guess { transcript: Some(Some(transcript)), .. }) => {
-                if transcript.text.trim().is_empty() {
+            Some(Guess { transcript: Some(transcript), .. }) => {
+                let last = transcript.as_ref().map(|transcript| transcript.text.as_str()).unwrap_or_default();
+                let Some(words) = stream.with_earlier(last) else { return Step::Wait };
+                if words.is_empty() {
                     Step::Drop
-                } else if silence >= self.silence_after(at, id, &transcript.text) || utterance.is_full() {
-                    Step::End(transcript.clone())
+                } else if silence >= self.silence_after(at, id, &words) {
+                    Step::End(words)
                 } else {
                     Step::Wait
                 }
@@ -142,14 +167,55 @@ impl Room {
         }
     }
 
+    /// Recognises the first part of an utterance that is too long to be recognised at once.
+    fn recognise_part(&mut self, id: StreamId, actions: &mut Vec<Action>) {
+        let recognition = self.next_recognition();
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(utterance) = &mut stream.endpointer.utterance else { return };
+        let audio = utterance.take_first_part();
+        stream.partial.voiced = utterance.voiced;
+        // It is of sound that is no longer in one piece.
+        actions.extend(stream.partial.id.take().map(Action::Cancel));
+        stream.parts.push(Part { id: recognition, text: None });
+        actions.push(Action::Recognise(recognition, audio));
+    }
+
+    /// Ends an utterance of minutes with its earlier parts. The rest is another one.
+    fn flush(&mut self, at: Duration, id: StreamId, actions: &mut Vec<Action>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        actions.extend(stream.partial.id.take().map(Action::Cancel));
+        let rest = stream.endpointer.utterance.as_mut().map(Utterance::take_rest);
+        let words = stream.earlier();
+        if words.is_empty() {
+            stream.parts.clear();
+        } else {
+            self.end(at, id, words, actions);
+        }
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.endpointer.utterance = rest;
+        }
+    }
+
+    /// Ends an utterance with its earlier parts, as far as they are known, although the rest is not.
+    pub(super) fn end_with_earlier(&mut self, at: Duration, id: StreamId, actions: &mut Vec<Action>) {
+        let words = self.streams.get(&id).map(Stream::earlier).unwrap_or_default();
+        if !words.is_empty() {
+            self.end(at, id, words, actions);
+        }
+    }
+
     /// Returns what is known of the utterance in a stream.
     pub(super) fn understood(&self, id: StreamId) -> Understood {
         let Some(stream) = self.streams.get(&id) else { return Understood::Nothing };
         let Some(utterance) = &stream.endpointer.utterance else { return Understood::Nothing };
-        match stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) {
-            Some(Some(transcript)) if !transcript.text.trim().is_empty() => Understood::Words(transcript.clone()),
-            None if !utterance.is_too_short() => Understood::Unknown,
-            _ => Understood::Nothing,
+        let Some(last) = stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) else {
+            return if utterance.is_too_short() { Understood::Nothing } else { Understood::Unknown };
+        };
+        let last = last.as_ref().map(|transcript| transcript.text.as_str()).unwrap_or_default();
+        match stream.with_earlier(last) {
+            Some(words) if words.is_empty() => Understood::Nothing,
+            Some(words) => Understood::Words(words),
+            None => Understood::Unknown,
         }
     }
 
@@ -180,8 +246,8 @@ impl Room {
         let earlier = self.streams.iter().filter(|(_, other)| began(other).is_some_and(|other| other < since));
         let earlier: Vec<StreamId> = earlier.map(|(id, _)| *id).collect();
         for id in earlier {
-            if let Understood::Words(transcript) = self.understood(id) {
-                self.end(at, id, transcript, actions);
+            if let Understood::Words(words) = self.understood(id) {
+                self.end(at, id, words, actions);
             }
         }
     }
@@ -233,14 +299,15 @@ impl Room {
         RecognitionId(self.recognitions)
     }
 
-    pub(super) fn end(&mut self, at: Duration, id: StreamId, transcript: Transcript, actions: &mut Vec<Action>) {
+    pub(super) fn end(&mut self, at: Duration, id: StreamId, text: Text, actions: &mut Vec<Action>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.partial = Partial::default();
-        let (Some(utterance), Some(guess)) = (stream.endpointer.end(), stream.guess.take()) else { return };
+        let Some(utterance) = stream.endpointer.end() else { return };
+        let ended = stream.guess.as_ref().map_or(utterance.last_voiced, |guess| guess.up_to);
+        (stream.partial, stream.guess) = (Partial::default(), None);
+        stream.parts.clear();
         let person = stream.person.clone();
-        let text = transcript.text;
         let is_speaking = self.voice != Voice::Silent;
-        let may_echo = is_speaking || at.saturating_sub(self.said_at) <= ECHO;
+        let may_echo = is_speaking || utterance.began.saturating_sub(self.said_at) <= ECHO_BEGINS;
         if may_echo && words::is_echo(&text, &self.saying) {
             return self.resume(at, id, actions);
         }
@@ -277,7 +344,7 @@ impl Room {
         }
         let goes_on = is_for_bot && self.is_to_go_on(at, &text);
         let name = self.present.get(&person).cloned().unwrap_or_default();
-        let said = Said { person, name, text, began: utterance.began, ended: guess.up_to, is_for_bot };
+        let said = Said { person, name, text, began: utterance.began, ended, is_for_bot };
         actions.push(if goes_on { Action::GoOn(said) } else { Action::Said(said) });
     }
 
@@ -294,7 +361,7 @@ pub(super) enum Understood {
     Nothing,
     /// It was not recognised up to its end.
     Unknown,
-    Words(Transcript),
+    Words(Text),
 }
 
 /// What comes next for a stream.
@@ -306,6 +373,10 @@ enum Step {
     Partial,
     /// There was no speech.
     Drop,
+    /// So much was said that its first part is recognised now.
+    Part,
+    /// So many parts were said that they are an utterance of their own.
+    Flush,
     Recognise,
-    End(Transcript),
+    End(Text),
 }

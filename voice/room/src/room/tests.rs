@@ -367,11 +367,70 @@ fn it_leaves_when_everybody_left() {
 }
 
 #[test]
-fn an_utterance_without_end_is_cut() {
+fn a_long_utterance_is_recognised_in_parts_and_answered_once() {
     let mut room = MadeUp::of(&["ann"]);
-    room.says("ann", "I go on and on.", 60_000);
+    room.says("ann", "One.", 28_000);
+    room.says("ann", "Two.", 28_000);
+    room.says("ann", "Three.", 4_000);
     room.pass(2_000, &[]);
-    assert_eq!(room.said.len(), 3);
+    let [said] = room.said.as_slice() else { panic!("{:?}", room.said) };
+    assert_eq!(said.text.as_str(), "One. Two. Three.");
+    assert_eq!(said.began, FRAME);
+    assert!(room.pending.is_empty());
+    // What is recognised late is waited for.
+    room.takes = Duration::from_secs(5);
+    room.says("ann", "Four.", 30_000);
+    room.pass(12_000, &[]);
+    assert_eq!(room.said.len(), 2);
+    assert_eq!(room.said[1].text.as_str(), "Four. Four.");
+}
+
+#[test]
+fn silence_behind_a_long_utterance_is_no_part_of_it() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.takes = Duration::from_secs(40);
+    room.says("ann", "One.", 27_500);
+    // Her microphone stays open.
+    let stream = StreamId(0);
+    for _ in 0..2_000 {
+        room.at += FRAME;
+        let samples = Box::new([0.01; FRAME_SAMPLES]);
+        room.event(Event::Frame { stream, person: person("ann"), samples, probability: 0.0 });
+    }
+    room.pass(100, &[]);
+    assert_eq!(room.said.len(), 1);
+    assert_eq!(room.said[0].text.as_str(), "One.");
+}
+
+#[test]
+fn an_utterance_without_end_comes_in_several() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "I go on.", 600_000);
+    room.pass(2_000, &[]);
+    let parts: usize = room.said.iter().map(|said| said.text.matches("I go on.").count()).sum();
+    assert_eq!((room.said.len(), parts), (3, 22), "28 seconds in each part, and each is heard once");
+    assert!(room.said.is_sorted_by(|one, next| one.ended <= next.began));
+}
+
+#[test]
+fn the_parts_of_a_long_utterance_that_are_known_stay_if_somebody_leaves() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "One.", 30_000);
+    room.event(Event::Left(person("ann")));
+    let [said] = room.said.as_slice() else { panic!("{:?}", room.said) };
+    assert_eq!((said.text.as_str(), said.name.as_str(), said.is_for_bot), ("One.", "ann", false));
+}
+
+#[test]
+fn the_parts_of_a_long_utterance_that_are_known_stay_if_the_call_ends() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "One.", 30_000);
+    room.takes = Duration::from_secs(60);
+    room.says("ann", "Two.", 28_000);
+    let (said, lost) = room.room.close(room.at);
+    assert_eq!(lost, 1, "the second part and the rest");
+    let [said] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((said.text.as_str(), said.is_for_bot), ("One.", false));
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use azera_voice_api::{Audio, Error, Manner, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_api::{Audio, Error, Manner, Piece, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_servers::{
     LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, ServerRecognizer, ServerVoices, SoundFormat,
     SpeechApi, VoicesConfig, WithFallback,
@@ -31,11 +31,11 @@ impl TextToSpeech for Local {
         &self,
         _sentence: &str,
         style: &Style,
-        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         assert!(self.voices.iter().any(|voice| voice.id == style.voice), "{}", style.voice);
-        let _wish = take(Audio { rate: LOCAL_RATE, samples: vec![0.5; LOCAL_RATE.0 as usize] });
+        let _wish = take(Audio { rate: LOCAL_RATE, samples: vec![0.5; LOCAL_RATE.0 as usize] }.into());
         Ok(())
     }
 }
@@ -119,7 +119,7 @@ fn a_voice_of_the_local_engine_is_spoken_by_it() {
     let ids: Vec<String> = speech.voices().into_iter().map(|voice| voice.id).collect();
     assert_eq!(ids, ["af_heart", "joe"]);
     let mut rates = Vec::new();
-    let take = &mut |audio: Audio| {
+    let take = &mut |Piece { audio, .. }: Piece| {
         rates.push((audio.rate, audio.samples.len()));
         ControlFlow::Continue(())
     };

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use azera_breaker::Limits;
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, Style, TextToSpeech};
+use azera_voice_api::{Audio, Error, Piece, RECOGNITION_RATE, Style, TextToSpeech};
 use azera_voice_servers::{ApiKey, Numbers, SERVER_VOICE_RATE, Samples, ServerConfig, Timeouts};
 
 /// The key that the fakes want.
@@ -91,7 +91,7 @@ impl Samples for FixedSamples {
 /// Speaks a sentence and returns the number of samples and of pieces.
 fn spoken(engine: &dyn TextToSpeech, sentence: &str, style: &Style) -> Result<(usize, usize), Error> {
     let (mut samples, mut pieces) = (0, 0);
-    engine.speak(sentence, style, &mut |audio| {
+    engine.speak(sentence, style, &mut |Piece { audio, .. }| {
         assert_eq!(audio.rate, SERVER_VOICE_RATE);
         assert!(!audio.samples.is_empty() && audio.samples.iter().all(|sample| sample.abs() <= 1.0));
         samples += audio.samples.len();

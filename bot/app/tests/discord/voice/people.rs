@@ -36,8 +36,8 @@ impl Voice {
         let mut samples = Vec::new();
         let style = Style { liveliness: 0.0, ..Style::of("joe") };
         self.0
-            .speak(words, &style, &mut |audio| {
-                samples.extend(audio.samples);
+            .speak(words, &style, &mut |piece| {
+                samples.extend(piece.audio.samples);
                 ControlFlow::Continue(())
             })
             .expect("speech");
