@@ -6,7 +6,7 @@ mod links;
 use std::collections::{BTreeSet, HashMap};
 
 use azera_adapter::{ShownConversation, ShownEvidence, ShownSession};
-use azera_types::{MessageId, Timestamp};
+use azera_types::{MessageId, Timestamp, folded_project_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -305,7 +305,7 @@ impl Cues {
         let about = format!("{} {} {}", one.title, one.people.join(" "), one.names.join(" "));
         let reasons: Vec<&str> = one.problem.iter().chain(&one.why).map(|it| it.text.as_str()).collect();
         // Projects are named in this form.
-        let project = self.project.as_deref().map(|name| name.trim().to_lowercase().replace(':', "-"));
+        let project = self.project.as_deref().map(folded_project_name);
         has_words(&about, self.what.as_deref())
             && self.kind.is_none_or(|kind| kind.as_str() == one.kind)
             && (project.is_none() || project == one.project)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use azera_types::{
     Author, ChatId, IdError, MAX_NAME_CHARS, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text,
-    Timestamp,
+    Timestamp, folded_project_name,
 };
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +147,7 @@ pub struct ImportSummary {
 /// Fails if the name is empty, has control characters, or is too long together with the person's id.
 pub fn project_realm(by: &PersonId, name: &str) -> Result<RealmId, IdError> {
     // The person's id ends at the last colon, so that no name leads to a realm of another person.
-    let name = name.trim().to_lowercase().replace(':', "-");
+    let name = folded_project_name(name);
     if name.is_empty() {
         return Err(IdError::Empty);
     }
