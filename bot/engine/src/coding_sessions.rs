@@ -162,11 +162,7 @@ impl Engine {
             let Some(Scope::Realm(realm)) = read_scope.grants().first().map(|grant| grant.scope.clone()) else {
                 return Ok(None);
             };
-            let Some(owner) = project_owner(&realm) else { return Ok(None) };
-            let Some(one) = read_scope.narrowed_to(|scope| *scope == Scope::Realm(realm.clone())) else {
-                return Ok(None);
-            };
-            project_context(memory, &one, &owner, tokens).map(Some)
+            project_context(memory, read_scope, &realm, tokens).map(Some)
         };
         self.of_projects(platform, &at, Some(project), read).await
     }

@@ -70,9 +70,10 @@ async fn ask_running(config: &Config, options: &HookSession, project: String, to
 }
 
 /// Returns what is remembered of the target's project, for its person. It holds only what was said in this project.
+    let Some(project) = &target.project else { return Ok(String::new()) };
 pub fn remembered(memory: &Memory, target: &Target, tokens: usize) -> anyhow::Result<String> {
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
-    Ok(project_context(memory, &read_scope, &target.person.id, tokens.min(MAX_START_TOKENS))?)
+    Ok(project_context(memory, &read_scope, project, tokens.min(MAX_START_TOKENS))?)
 }
 
 /// Imports the transcript, or leaves that to the running Azera.
