@@ -24,8 +24,7 @@ use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
 
 use session::Session;
-use waiting::take_in_all;
-pub use waiting::{count_waiting, given_up, take_in_waiting};
+pub use waiting::{count_waiting, given_up, take_in_all, take_in_waiting};
 
 pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCode> {
     match command {
