@@ -69,8 +69,8 @@ async fn ask_running(config: &Config, options: &HookSession, project: String, to
 }
 
 /// Returns what is remembered of the target's project, for its person. It holds only what was said in this project.
-    let Some(project) = &target.project else { return Ok(String::new()) };
 pub fn remembered(memory: &Memory, target: &Target, tokens: usize) -> anyhow::Result<String> {
+    let Some(project) = &target.project else { return Ok(String::new()) };
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
     Ok(project_context(memory, &read_scope, project, tokens.min(MAX_START_TOKENS))?)
 }
@@ -87,6 +87,8 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
         eprintln!("azera: nothing is learnt from this session: {error:#}");
         return Ok(());
     }
+    // The Azera that imports it works in another folder.
+    let path = std::path::absolute(&path).with_context(|| format!("finding {}", path.display()))?;
     let data = config.data_dir()?;
     if DataFolder::is_taken(&data) {
         let waiting = waiting::Waiting {
