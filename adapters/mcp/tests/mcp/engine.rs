@@ -42,6 +42,8 @@ pub struct Engine {
     /// How many memories of others stand before each own fact.
     pub others_between: AtomicUsize,
 }
+    /// Further conversations: their numbers, the one that each goes on with, and the one that its reason points at.
+    pub talks: Mutex<Vec<(u64, Option<u64>, Option<u64>)>>,
 
 /// Whether a search ended before its answer.
 struct Dropped<'a>(&'a Notify);
