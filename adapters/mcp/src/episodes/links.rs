@@ -20,7 +20,8 @@ const MAX_LINKS: usize = 1_000;
 /// Most characters of an id.
 const MAX_ID_CHARS: usize = 1_000;
 
-/// The words around the two ids in a statement.
+/// The word that a statement begins with, and the words around its two ids.
+const LABEL: &str = "Episode";
 const EPISODE: &str = "Episode \"";
 const CAUSED_BY: &str = "\" was caused by episode \"";
 const END: &str = "\".";
@@ -86,7 +87,7 @@ impl Caller {
     /// Adds what the person stated about these episodes. Returns true if only the newest links were looked for.
     pub(super) async fn add_stated_links(&self, found: &mut [Timed]) -> Result<bool, Failure> {
         let at = self.begin().await?;
-        let (mut walk, mut links) = (self.walk(&at, None), Vec::new());
+        let (mut walk, mut links) = (self.walk(&at, LABEL, None), Vec::new());
         while links.len() < MAX_LINKS {
             let Some((_, link)) = walk.next(parse).await? else { break };
             links.push(link);
@@ -98,7 +99,7 @@ impl Caller {
     pub(crate) async fn episode_link(&self, two: TwoEpisodes) -> Result<Kept, Failure> {
         let (later, earlier) =
             (name(&two.session, "session", MAX_ID_CHARS)?, name(&two.caused_by, "caused_by", MAX_ID_CHARS)?);
-        let _one = stating().await;
+        let _one = stating(&self.session.person).await;
         let (found, _) = self.all_episodes().await?;
         let episode = |id: &str| {
             let one = found.iter().find(|one| one.episode.session == id);
