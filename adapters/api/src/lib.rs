@@ -49,8 +49,8 @@ pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
 pub use known::{KnownReader, ShownKnown, ShownKnowns};
 pub use memories::{
-    Holding, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, ShownEntity, ShownMemory, ShownRelation, ShownTheme,
-    ShownThemes,
+    FactPage, Holding, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, ShownEntity, ShownMemory, ShownNames,
+    ShownRelation, ShownTheme, ShownThemes, Steps,
 };
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use azera_types::{Author, MemoryId, MessageId, PlatformId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -53,12 +55,23 @@ pub struct MemoryPage {
     pub limit: usize,
 }
 
+/// A page of the list of what a person asked to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FactPage {
+    /// List only facts that begin with this word and a name in quotation marks.
+    pub label: Option<&'static str>,
+    /// List only facts that were stored before this memory.
+    pub before: Option<MemoryId>,
+    /// Most facts to return.
+    pub limit: usize,
+}
+
 /// What a person asked to keep, newest first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnFacts {
     /// The facts.
     pub facts: Vec<ShownMemory>,
-    /// How many memories of the record were looked at.
+    /// How many facts of the person were looked at.
     pub looked: usize,
     /// The last memory that was looked at, behind which more may follow; `None` if none is left.
     pub rest: Option<MemoryId>,
@@ -111,6 +124,24 @@ impl std::fmt::Debug for ShownEntity {
         write!(f, "ShownEntity[{} mentions]", self.mentions)
     }
 }
+
+/// The names that the knowledge graph knows best. `Debug` shows none.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ShownNames {
+    /// Each name as it was written, with how many memories name it; the one named most first.
+    pub most: Vec<(String, usize)>,
+    /// True if older memories were too many to count.
+    pub is_cut: bool,
+}
+
+impl std::fmt::Debug for ShownNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownNames[{}]", self.most.len())
+    }
+}
+
+/// Is told how many of how many steps of a piece of work are done.
+pub type Steps = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
 /// Something that is talked about. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
@@ -180,15 +211,12 @@ pub trait MemoryReader: Send + Sync {
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, HostError>;
 
-    /// Returns facts that this person asked to keep, newest first: at most `limit`, stored before `before`. One call looks at
-    /// some thousand memories at most, so it may return fewer though there are more.
-    async fn own_facts(
-        &self,
-        platform: &PlatformId,
-        at: Reading,
-        before: Option<MemoryId>,
-        limit: usize,
-    ) -> Result<OwnFacts, HostError>;
+    /// Returns facts that this person asked to keep, newest first. One call looks at some thousand of them at most, so it may
+    /// return fewer though there are more.
+    async fn own_facts(&self, platform: &PlatformId, at: Reading, page: FactPage) -> Result<OwnFacts, HostError>;
+
+    /// Returns the names that are named most, and how many memories name each.
+    async fn graph_names(&self, platform: &PlatformId, at: Reading) -> Result<ShownNames, HostError>;
 
     /// Returns what the knowledge graph says of a name: one entity, or several if it may mean several.
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError>;
@@ -204,7 +232,8 @@ pub trait MemoryReader: Send + Sync {
 
     /// Groups the memories that may be read into themes again, wherever anything is new. Returns how many places were
     /// grouped; `None` while memories wait to be indexed, which must be done first. It changes nothing that anybody said.
-    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError>;
+    /// `steps` is told of each place.
+    async fn group_themes(&self, platform: &PlatformId, at: Reading, steps: Steps) -> Result<Option<usize>, HostError>;
 
     /// Counts the memories.
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;

@@ -26,7 +26,8 @@ const MAX_FORGOTTEN: usize = 20;
 /// Most bytes of a state.
 const MAX_STATE_BYTES: usize = 32 * 1024;
 
-/// What the first line begins with, and what stands before the name of the project.
+/// The word that a statement begins with, what its first line begins with, and what stands before the name of the project.
+const LABEL: &str = "Checkpoint";
 const MARK: &str = "Checkpoint \"";
 const OF_PROJECT: &str = "\" of the project \"";
 
@@ -190,10 +191,10 @@ impl Caller {
             let size = state.len();
             return Err(Failure::invalid(format!("`state` has {size} bytes: use 1 to {MAX_STATE_BYTES}.")));
         }
-        let _one = stating().await;
+        let _one = stating(&self.session.person).await;
         let at = self.begin().await?;
         let same = |fact: &ShownMemory| wanted.parse(fact).filter(|(one, _)| one.project == wanted.project);
-        let mut walk = self.walk(&at, None);
+        let mut walk = self.walk(&at, LABEL, None);
         let older = walk.next(same).await?.map(|(fact, _)| fact.id);
         let is_cut = older.is_none() && walk.rest().is_some();
         let text = statement(&title, wanted.project.as_deref(), state);
@@ -217,7 +218,7 @@ impl Caller {
             fact.holding.replaced_by?;
             past.parse(fact).filter(|(one, _)| one.project == past.project)
         };
-        let (mut walk, mut ids) = (self.walk(at, Some(newest)), Vec::new());
+        let (mut walk, mut ids) = (self.walk(at, LABEL, Some(newest)), Vec::new());
         while ids.len() < MAX_REPLACED - 1 + MAX_FORGOTTEN {
             let Some((fact, _)) = walk.next(replaced).await? else { break };
             ids.push(fact.id);
@@ -240,7 +241,7 @@ impl Caller {
         let before = list.after(of.cursor.as_deref())?.map(parse_id).transpose()?;
         let limit = paging::limit(of.limit)?;
         let at = self.begin().await?;
-        let (mut walk, mut checkpoints) = (self.walk(&at, before), Vec::new());
+        let (mut walk, mut checkpoints) = (self.walk(&at, LABEL, before), Vec::new());
         while checkpoints.len() < limit {
             let Some((_, (checkpoint, _))) = walk.next(|fact| wanted.parse(fact)).await? else { break };
             checkpoints.push(checkpoint);
@@ -267,7 +268,7 @@ impl Caller {
                 wanted.parse(&fact).filter(|_| is_own).ok_or_else(unknown)?
             }
             None => {
-                let mut walk = self.walk(&at, None);
+                let mut walk = self.walk(&at, LABEL, None);
                 let found = walk.next(|fact| wanted.parse(fact)).await?;
                 found.ok_or_else(|| if walk.rest().is_some() { beyond() } else { unknown() })?.1
             }

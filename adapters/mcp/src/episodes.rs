@@ -1,12 +1,13 @@
 //! Tools about episodes, which are coding sessions and everyday conversations: `cue_search` and `episode_chain`. `links` has
-//! `episode_link`.
+//! `episode_link`, `chains` says which episodes belong together.
 
+mod chains;
 mod links;
 
 use std::collections::{BTreeSet, HashMap};
 
 use azera_adapter::{ShownConversation, ShownEvidence, ShownSession};
-use azera_types::{MessageId, Timestamp};
+use azera_types::{MessageId, Timestamp, folded_project_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::paging::{self, List};
 use crate::session::Caller;
 use crate::texts::QUOTED;
 
+use chains::Chains;
 use links::StatedCause;
 pub(crate) use links::TwoEpisodes;
 
@@ -305,7 +307,7 @@ impl Cues {
         let about = format!("{} {} {}", one.title, one.people.join(" "), one.names.join(" "));
         let reasons: Vec<&str> = one.problem.iter().chain(&one.why).map(|it| it.text.as_str()).collect();
         // Projects are named in this form.
-        let project = self.project.as_deref().map(|name| name.trim().to_lowercase().replace(':', "-"));
+        let project = self.project.as_deref().map(folded_project_name);
         has_words(&about, self.what.as_deref())
             && self.kind.is_none_or(|kind| kind.as_str() == one.kind)
             && (project.is_none() || project == one.project)
@@ -319,27 +321,22 @@ impl Cues {
 
 /// Names in each conversation the others that it goes on with or whose reason it points at, and those that do so with it.
 fn with_links(conversations: Vec<ShownConversation>) -> Vec<Timed> {
-    let mut chain: HashMap<MessageId, usize> = HashMap::new();
-    let mut chains: Vec<Vec<MessageId>> = Vec::new();
-    for one in conversations.iter().rev() {
-        let cause = || one.cause.as_ref().map(|(earlier, _)| earlier);
-        let before = one.continues.as_ref().or_else(cause).and_then(|before| chain.get(before).copied());
-        let own = before.unwrap_or_else(|| {
-            chains.push(Vec::new());
-            chains.len() - 1
-        });
-        chain.insert(one.id.clone(), own);
-        if let Some(ids) = chains.get_mut(own) {
-            ids.push(one.id.clone());
+    let mut chains = Chains::default();
+    {
+        let numbers: HashMap<&MessageId, usize> =
+            conversations.iter().enumerate().map(|(number, one)| (&one.id, number)).collect();
+        for (number, one) in conversations.iter().enumerate() {
+            // A conversation may go on with one and have its reason in another. Each may be one that is not listed.
+            let cause = one.cause.as_ref().map(|(earlier, _)| earlier);
+            let earlier = one.continues.iter().chain(cause).filter_map(|earlier| numbers.get(earlier));
+            earlier.for_each(|earlier| chains.join(number, *earlier));
         }
     }
-    let linked = |one: ShownConversation| {
-        let own = chain.get(&one.id).and_then(|own| chains.get(*own));
-        let others = own.into_iter().flatten().filter(|id| **id != one.id);
-        let linked = others.map(ToString::to_string).collect();
-        Timed { span: one.span, episode: Episode { linked, ..Episode::from(one) } }
-    };
-    conversations.into_iter().map(linked).collect()
+    let timed = |one: ShownConversation| Timed { span: one.span, episode: Episode::from(one) };
+    let mut found: Vec<Timed> = conversations.into_iter().map(timed).collect();
+    let all = 0..found.len();
+    chains.name_in(&mut found, all);
+    found
 }
 
 impl Caller {

@@ -27,7 +27,7 @@ const FOLLOWED: usize = 8;
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfName {
     /// The name of somebody or something.
-    name: String,
+    pub(crate) name: String,
 }
 
 /// Where an exploration begins, and how far it goes.

@@ -1,5 +1,8 @@
 //! The server of one session.
 
+use std::sync::Arc;
+
+use azera_adapter::Steps;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
@@ -8,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::declared::{self, Declared};
 use crate::failure::Failure;
@@ -42,21 +46,51 @@ impl Server {
         declared::allowed(self.caller.session.rights).find(|tool| tool.name == name)
     }
 
-    /// Runs a tool. A read ends when the client cancels it; a change is never left half done.
+    /// Runs a tool, and tells the client of its steps. A read ends when the client cancels it; a change is never left half
+    /// done.
     async fn run(
         &self,
         tool: &'static Declared,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<serde_json::Value, Failure> {
-        let call = self.caller.call(tool.name, request.arguments.unwrap_or_default());
-        if tool.changes() {
-            return call.await;
+        let (step, mut steps) = unbounded_channel();
+        // Nobody hears of it once the call is over.
+        let steps_of_call: Steps = Arc::new(move |done, all| {
+            step.send((done, all)).ok();
+        });
+        let call = self.caller.call(tool.name, request.arguments.unwrap_or_default(), steps_of_call);
+        let cancelled = async {
+            match tool.changes() {
+                true => std::future::pending().await,
+                false => context.ct.cancelled().await,
+            }
+        };
+        tokio::pin!(call, cancelled);
+        let mut told = 0.0;
+        loop {
+            tokio::select! {
+                biased;
+                Some(step) = steps.recv() => report_step(context, &mut told, step).await,
+                answer = &mut call => {
+                    while let Ok(step) = steps.try_recv() {
+                        report_step(context, &mut told, step).await;
+                    }
+                    return answer;
+                }
+                () = &mut cancelled => return Err(Failure::Cancelled),
+            }
         }
-        tokio::select! {
-            answer = call => answer,
-            () = context.ct.cancelled() => Err(Failure::Cancelled),
-        }
+    }
+}
+
+/// Tells the client that a call did so many of its steps. The protocol wants each number to be larger than the one before,
+/// and the last one comes with the end of the call.
+async fn report_step(context: &RequestContext<RoleServer>, told: &mut f64, (done, all): (usize, usize)) {
+    let progress = done as f64 / all.max(1) as f64;
+    if progress > *told && progress < 1.0 {
+        *told = progress;
+        report(context, progress, &format!("{done} of {all} steps")).await;
     }
 }
 

@@ -1,6 +1,9 @@
 //! The tools `themes`, `raptor_status` and `raptor_rebuild`: what is talked about most.
 
-use azera_adapter::{ShownMemory, ShownTheme, ShownThemes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use azera_adapter::{ShownMemory, ShownTheme, ShownThemes, Steps};
 use azera_types::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,10 +105,19 @@ pub(crate) struct Rebuilt {
 
 impl Caller {
     /// Groups again what the session may read, wherever anything is new. The same call twice does nothing more.
-    pub(crate) async fn raptor_rebuild(&self) -> Result<Rebuilt, Failure> {
+    pub(crate) async fn raptor_rebuild(&self, steps: Steps) -> Result<Rebuilt, Failure> {
         let before = self.raptor_status().await?;
         let at = self.begin().await?;
-        let grouped = self.engine.memories.group_themes(&self.session.platform, at).await?;
+        // The themes are counted before the first place and behind the last one.
+        let (told, places) = (Arc::clone(&steps), Arc::new(AtomicUsize::new(0)));
+        let of_places = Arc::clone(&places);
+        let places_done: Steps = Arc::new(move |done, all| {
+            of_places.store(all, Ordering::Relaxed);
+            told(done + 1, all + 2);
+        });
+        let grouped = self.engine.memories.group_themes(&self.session.platform, at, places_done).await?;
+        let all = places.load(Ordering::Relaxed);
+        steps(all + 1, all + 2);
         let status = self.raptor_status().await?;
         let (places, must_wait) = (grouped.unwrap_or(0), grouped.is_none());
         Ok(Rebuilt { places, must_wait, themes_before: before.themes, status })

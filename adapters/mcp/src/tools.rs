@@ -1,5 +1,6 @@
 //! Runs the tools. `declared.rs` says what they are.
 
+use azera_adapter::Steps;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,8 +25,8 @@ fn value<T: serde::Serialize>(answer: T) -> Result<Value, Failure> {
 }
 
 impl Caller {
-    /// Runs a tool that the session may use.
-    pub(crate) async fn call(&self, tool: &'static str, given: JsonObject) -> Result<Value, Failure> {
+    /// Runs a tool that the session may use. Tools that know their steps tell `steps` of each.
+    pub(crate) async fn call(&self, tool: &'static str, given: JsonObject, steps: Steps) -> Result<Value, Failure> {
         match tool {
             "recall" | "hybrid_search" => value(self.search(tool, arguments(given)?, By::Everything).await?),
             "search" => value(self.search(tool, arguments(given)?, By::Words).await?),
@@ -56,7 +57,7 @@ impl Caller {
             }
             "create_reflection" => {
                 let Nothing {} = arguments(given)?;
-                value(self.create_reflection().await?)
+                value(self.create_reflection(&*steps).await?)
             }
             "procedures" => value(self.procedures(arguments(given)?).await?),
             "cue_search" => value(self.cue_search(arguments(given)?).await?),
@@ -67,7 +68,7 @@ impl Caller {
             "checkpoint_restore" => value(self.checkpoint_restore(arguments(given)?).await?),
             "raptor_rebuild" => {
                 let Nothing {} = arguments(given)?;
-                value(self.raptor_rebuild().await?)
+                value(self.raptor_rebuild(steps).await?)
             }
             "raptor_status" => {
                 let Nothing {} = arguments(given)?;

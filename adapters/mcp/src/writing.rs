@@ -150,9 +150,14 @@ impl Caller {
         Ok(Forgotten { id: id.to_string(), receipt })
     }
 
-    pub(crate) async fn create_reflection(&self) -> Result<Composed, Failure> {
+    pub(crate) async fn create_reflection(
+        &self,
+        steps: &(dyn Fn(usize, usize) + Send + Sync),
+    ) -> Result<Composed, Failure> {
         let at = self.begin().await?;
+        steps(1, 3);
         let answer = self.command("/journal trigger").await?;
+        steps(2, 3);
         let written = self.engine.reader.writings(&self.session.platform, at, WritingKind::Journal, 1).await?;
         Ok(Composed { notice: QUOTED, answer, newest: written.into_iter().next().map(Writing::from) })
     }

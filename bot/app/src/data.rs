@@ -92,7 +92,11 @@ impl DataFolder {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = previous_lock.lines().next().unwrap_or("unknown");
-                bail!("another Azera (process {holder}) works in {}: stop it first", dir.display())
+                bail!(
+                    "another Azera (process {holder}) works in {}, such as `azera run`, `azera chat` or the `azera mcp` of an \
+                     assistant: stop it first",
+                    dir.display()
+                )
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("locking {}", path.display()));

@@ -1,5 +1,6 @@
 //! `azera mcp`: speaks the Model Context Protocol over standard input and output.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +12,60 @@ use azera_adapter_mcp::{Contracts, Rights, Server, Session, Upstream};
 use azera_config::Config;
 use azera_types::{PersonaId, PlatformId, SystemClock};
 use tokio::io::{stdin, stdout};
+use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::catch_up::catch_up;
 use crate::cli::McpOptions;
 use crate::data::DataFolder;
+use crate::hook::take_in_all;
 
-/// How often new memories are indexed, and forgotten bytes overwritten.
-const TIDY_INTERVAL: Duration = Duration::from_secs(60);
+/// How often transcripts of hooks are imported, new memories indexed, and forgotten bytes overwritten.
+const TIDY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How often, and how many times, the data folder is looked at while another program has it. A hook has it for a moment.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const MAX_LOOKS: usize = 20;
 
 /// How to make a key.
 const MAKE_KEY: &str = "make one with `azera web key create NAME --scope mcp --scope chat --scope memory:read --scope \
                         memory:write`, and set it as AZERA_MCP_KEY";
 
 pub async fn run(config: &Config, options: McpOptions) -> anyhow::Result<ExitCode> {
-    let data = config.data_dir()?;
-    // Somebody else may listen where a web that was killed did.
-    let running = Local::read(&data).ok().filter(|local| DataFolder::is_taken(&data) && local.is_running());
-    let url = options.url.clone().or_else(|| running.map(|local| format!("{}/mcp", local.address)));
+    let url = match options.url.clone() {
+        Some(url) => Some(url),
+        None => find_running(&config.data_dir()?).await?.map(|local| format!("{}/mcp", local.address)),
+    };
     match url {
         Some(url) => pass_on(config, &options, &url).await?,
         None => speak(config, &options).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the web of the Azera that has the data folder; `None` if the folder is free.
+///
+/// # Errors
+///
+/// Fails if another program keeps the folder and serves no web.
+async fn find_running(data: &Path) -> anyhow::Result<Option<Local>> {
+    for _ in 0..MAX_LOOKS {
+        // Somebody else may listen where a web that was killed did.
+        if !DataFolder::is_taken(data) {
+            return Ok(None);
+        }
+        if let Some(local) = Local::read(data).ok().filter(Local::is_running) {
+            return Ok(Some(local));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    bail!(
+        "another program has the data folder {} and serves no web that could answer: another assistant's `azera mcp`, an \
+         `azera chat`, or an `azera run` that is starting or has http.enabled = false. One program at a time can open a data \
+         folder. End that program, or start `azera run`: it serves all assistants at once, and each `azera mcp` passes on \
+         to it with a key: {MAKE_KEY}",
+        data.display()
+    )
 }
 
 /// Passes everything on to a running Azera.
@@ -78,11 +110,15 @@ async fn speak(config: &Config, options: &McpOptions) -> anyhow::Result<()> {
         // This command loads no chat model.
         rights: Rights { chats: true, read: true, write: true, compose: false, vault: options.vault },
     };
-    let server = Server::new(contracts(&app), session);
-    let ended = tokio::select! {
-        ended = server.serve(stdin(), stdout()) => ended,
-        () = keep_tidy(&app) => Ok(()),
+    let (server, stop) = (Server::new(contracts(&app), session), CancellationToken::new());
+    let serving = async {
+        let ended = server.serve(stdin(), stdout()).await;
+        stop.cancel();
+        ended
     };
+    let (ended, ()) = tokio::join!(serving, keep_tidy(&app, config, &stop));
+    // What a hook left since, and what the end of the session interrupted.
+    take_in_all(&app, config, &CancellationToken::new()).await;
     tidy(&app).await?;
     Ok(ended?)
 }
@@ -99,14 +135,22 @@ pub fn contracts(app: &App) -> Contracts {
     }
 }
 
-/// Does what a running bot does in the background, as often as needed.
-async fn keep_tidy(app: &App) {
-    loop {
-        tokio::time::sleep(TIDY_INTERVAL).await;
-        if let Err(error) = tidy(app).await {
-            tracing::warn!("memories are indexed and overwritten later: {error:#}");
+/// Does what a running bot does in the background, as often as needed, until `stop` is cancelled. No hook can open the
+/// folder meanwhile, so their transcripts are imported here.
+async fn keep_tidy(app: &App, config: &Config, stop: &CancellationToken) {
+    while !stop.is_cancelled() {
+        take_in_all(app, config, stop).await;
+        let tidying = async {
+            if let Err(error) = tidy(app).await {
+                tracing::warn!("memories are indexed and overwritten later: {error:#}");
+            }
+            app.engine.find_themes_if_due().await;
+            tokio::time::sleep(TIDY_INTERVAL).await;
+        };
+        tokio::select! {
+            () = tidying => {}
+            () = stop.cancelled() => {}
         }
-        app.engine.find_themes_if_due().await;
     }
 }
 

@@ -5,8 +5,8 @@ use azera_adapter::{
     HostError, Reading, SearchRequest, Searched, SessionReader, ShownConversation, ShownEvidence, ShownProcedure,
     ShownSession,
 };
-use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
-use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
+use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name};
+use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope, folded_project_name};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -19,7 +19,7 @@ const NAMED: usize = 5;
 /// Returns the part of a read scope that is about projects, or about those with one name. It is empty for a name that no
 /// project has that may be read.
 pub(crate) fn about_projects(read_scope: &ReadScope, name: Option<&str>) -> Option<ReadScope> {
-    let wanted = name.map(|name| name.trim().to_lowercase().replace(':', "-"));
+    let wanted = name.map(folded_project_name);
     read_scope.narrowed_to(|scope| {
         project_of(scope).is_some_and(|project| wanted.as_deref().is_none_or(|wanted| wanted == project))
     })
@@ -162,11 +162,7 @@ impl Engine {
             let Some(Scope::Realm(realm)) = read_scope.grants().first().map(|grant| grant.scope.clone()) else {
                 return Ok(None);
             };
-            let Some(owner) = project_owner(&realm) else { return Ok(None) };
-            let Some(one) = read_scope.narrowed_to(|scope| *scope == Scope::Realm(realm.clone())) else {
-                return Ok(None);
-            };
-            project_context(memory, &one, &owner, tokens).map(Some)
+            project_context(memory, read_scope, &realm, tokens).map(Some)
         };
         self.of_projects(platform, &at, Some(project), read).await
     }

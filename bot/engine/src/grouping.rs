@@ -117,15 +117,21 @@ impl Indexer {
     }
 
     /// Groups the memories of every place in a read scope where anything is new, without waiting until enough is. Returns how
-    /// many places were grouped; `None` while memories wait to be indexed. It yields to live turns.
-    pub(crate) async fn group_readable(&self, read_scope: ReadScope) -> Result<Option<usize>, Error> {
+    /// many places were grouped; `None` while memories wait to be indexed. It yields to live turns, and tells `steps` how
+    /// many of how many places are done.
+    pub(crate) async fn group_readable(
+        &self,
+        read_scope: ReadScope,
+        steps: &(dyn Fn(usize, usize) + Send + Sync),
+    ) -> Result<Option<usize>, Error> {
         if !self.fill_themes().await? {
             return Ok(None);
         }
         let changed = self.services.blocking(move |memory| memory.themes().changed(&read_scope)).await?;
         let Some(places) = changed else { return Ok(None) };
-        let mut grouped = 0;
+        let (mut grouped, all) = (0, places.len());
         for place in places {
+            steps(grouped, all);
             if self.services.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }

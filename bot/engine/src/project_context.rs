@@ -3,9 +3,10 @@
 //! ended.
 
 use azera_memory::{
-    ChatRow, Ending, Episode, Error, ImportedChat, Memory, MemoryRow, MessageRow, Procedure, ReadScope, shortened,
+    ChatRow, Ending, Episode, Error, ImportedChat, Memory, MemoryRow, MessageRow, Procedure, ReadScope, project_owner,
+    shortened,
 };
-use azera_types::{PersonId, TimeZone, Timestamp};
+use azera_types::{PersonId, RealmId, Scope, TimeZone, Timestamp};
 
 /// Bytes that count as one token. English text has about four, code fewer.
 const BYTES_PER_TOKEN: usize = 3;
@@ -42,24 +43,29 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     ("Facts and events", &["fact", "event", "relationship"]),
 ];
 
-/// Returns the context of the project that `read_scope` is about; empty if nothing is remembered. `person` is the person
-/// whose project it is.
+/// Returns the context of the project that a realm is, from what was said in it and `read_scope` allows; empty if nothing is
+/// remembered, or if the realm is no project.
 pub fn project_context(
     memory: &Memory,
     read_scope: &ReadScope,
-    person: &PersonId,
+    project: &RealmId,
     tokens: usize,
 ) -> Result<String, Error> {
+    let of = Scope::Realm(project.clone());
+    let (Some(person), Some(within)) = (project_owner(project), read_scope.narrowed_to(|scope| *scope == of)) else {
+        return Ok(String::new());
+    };
+    let (person, read_scope) = (&person, &within);
+    let chats = memory.imports().latest_chats(read_scope, &of, SESSIONS)?;
+    if chats.is_empty() {
+        return Ok(String::new());
+    }
     // What was replaced is over, so only what stands is told.
     let mut marked = Vec::new();
     for row in memory.memories().salient(read_scope, person, MARKED)? {
         if memory.memories().replaced(read_scope, &row)?.is_none() {
             marked.push(row);
         }
-    }
-    let chats = memory.imports().latest_chats(read_scope, SESSIONS)?;
-    if chats.is_empty() {
-        return Ok(String::new());
     }
     let learnt = memory.sessions().learnt(read_scope)?;
     let budget = tokens.saturating_mul(BYTES_PER_TOKEN);

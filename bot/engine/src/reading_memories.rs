@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownKnown,
-    ShownKnowns, ShownMemory, ShownRelation, ShownTheme, ShownThemes,
+    FactPage, HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity,
+    ShownKnown, ShownKnowns, ShownMemory, ShownNames, ShownRelation, ShownTheme, ShownThemes, Steps,
 };
 use azera_memory::{Calendar, Entity, EntityLink, Known, Label, Memory, MemoryRow, ReadScope, Theme};
 use azera_types::{MemoryId, PersonId, PlatformId};
@@ -16,7 +16,7 @@ use crate::reading::MAX_LISTED;
 use crate::report::holding;
 use crate::zones::stretch;
 
-/// Most memories among which one call looks for facts of a person.
+/// Most facts of a person that one call looks at.
 const ROWS_AT_ONCE: usize = 8_192;
 
 /// What may be shown to somebody, and the calendar by which it is told.
@@ -143,17 +143,11 @@ impl Engine {
         self.told(platform, &at, list).await
     }
 
-    async fn list_own_facts(
-        &self,
-        platform: &PlatformId,
-        at: Reading,
-        before: Option<MemoryId>,
-        limit: usize,
-    ) -> Result<OwnFacts, Error> {
+    async fn list_own_facts(&self, platform: &PlatformId, at: Reading, page: FactPage) -> Result<OwnFacts, Error> {
         let person = at.person.clone();
         let list = move |telling: &Telling<'_>| {
-            let most = (limit.min(MAX_LISTED), ROWS_AT_ONCE);
-            let found = telling.memory.memories().kept_within(telling.read_scope, &person, before, most)?;
+            let (memories, most) = (telling.memory.memories(), (page.limit.min(MAX_LISTED), ROWS_AT_ONCE));
+            let found = memories.kept_within(telling.read_scope, &person, page.label, page.before, most)?;
             let facts: Result<Vec<ShownMemory>, _> = found.facts.into_iter().map(|row| telling.shown(row)).collect();
             Ok(OwnFacts { facts: facts?, looked: found.looked, rest: found.rest })
         };
@@ -172,6 +166,14 @@ impl Engine {
 }
 
 impl Engine {
+    async fn list_names(&self, platform: &PlatformId, at: Reading) -> Result<ShownNames, Error> {
+        let read = |telling: &Telling<'_>| {
+            let names = telling.memory.graph().names(telling.read_scope)?;
+            Ok(ShownNames { most: names.most, is_cut: names.is_cut })
+        };
+        self.told(platform, &at, read).await
+    }
+
     async fn list_entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, Error> {
         let read = move |telling: &Telling<'_>| {
             let found = telling.memory.graph().about(telling.read_scope, &name, telling.calendar)?;
@@ -201,9 +203,9 @@ impl Engine {
 }
 
 impl Engine {
-    async fn regroup_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, Error> {
+    async fn regroup_themes(&self, platform: &PlatformId, at: Reading, steps: Steps) -> Result<Option<usize>, Error> {
         match self.here(platform, &at).await? {
-            Some(here) => self.0.indexer.group_readable(here.read_scope).await,
+            Some(here) => self.0.indexer.group_readable(here.read_scope, &*steps).await,
             None => Ok(Some(0)),
         }
     }
@@ -265,14 +267,12 @@ impl MemoryReader for Engine {
         self.for_adapter(self.list_memories(platform, at, page).await)
     }
 
-    async fn own_facts(
-        &self,
-        platform: &PlatformId,
-        at: Reading,
-        before: Option<MemoryId>,
-        limit: usize,
-    ) -> Result<OwnFacts, HostError> {
-        self.for_adapter(self.list_own_facts(platform, at, before, limit).await)
+    async fn own_facts(&self, platform: &PlatformId, at: Reading, page: FactPage) -> Result<OwnFacts, HostError> {
+        self.for_adapter(self.list_own_facts(platform, at, page).await)
+    }
+
+    async fn graph_names(&self, platform: &PlatformId, at: Reading) -> Result<ShownNames, HostError> {
+        self.for_adapter(self.list_names(platform, at).await)
     }
 
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
@@ -289,8 +289,8 @@ impl MemoryReader for Engine {
         self.for_adapter(self.list_themes(platform, at, skip, limit).await)
     }
 
-    async fn group_themes(&self, platform: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
-        self.for_adapter(self.regroup_themes(platform, at).await)
+    async fn group_themes(&self, platform: &PlatformId, at: Reading, steps: Steps) -> Result<Option<usize>, HostError> {
+        self.for_adapter(self.regroup_themes(platform, at, steps).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

@@ -12,6 +12,7 @@ mod id;
 mod message;
 mod part;
 mod place;
+mod project;
 mod scope;
 mod voice_note;
 
@@ -25,5 +26,6 @@ pub use part::{
     BlobId, FetchError, Fetching, InboundPart, MAX_PART_NAME_CHARS, MAX_PARTS, Part, PartKind, PartSource, Recording,
 };
 pub use place::{Place, PlaceKind, ReadableScopes};
+pub use project::folded_project_name;
 pub use scope::{Scope, ScopeError};
 pub use voice_note::VoiceNote;

@@ -16,7 +16,7 @@ use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow
 use crate::salience::mark_key;
 use crate::vaults::VaultRow;
 use crate::writings::writing_key;
-use crate::{Error, Memory, Store, Table, codec, graph, keys, themes};
+use crate::{Error, Memory, Store, Table, codec, graph, kept, keys, themes};
 
 /// The result of checking the whole record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -209,6 +209,7 @@ impl CheckReport {
         self.broke("marks of memories that are missing", marks.len());
         self.check_graph(store, &memories)?;
         self.check_themes(store, &memories)?;
+        self.check_kept(store, &memories)?;
         let mut writings: HashSet<Vec<u8>> = HashSet::new();
         for (key, _) in self.rows::<WritingRow>(store, Table::Writings)? {
             writings.insert(key);
@@ -239,6 +240,16 @@ impl CheckReport {
             self.broke("memories missing from the themes", usize::from(is_whole && missing));
         }
         self.broke("themes of memories that are missing", rows.len());
+        Ok(())
+    }
+
+    /// Compares the index of kept facts with the facts.
+    fn check_kept(&mut self, store: &dyn Store, memories: &[(Vec<u8>, MemoryRow)]) -> Result<(), Error> {
+        let mut rows = self.key_set(store, Table::Kept)?;
+        let keys = memories.iter().flat_map(|(_, memory)| kept::keys_of(memory));
+        let missing = keys.filter(|key| !rows.remove(key)).count();
+        self.broke("kept facts missing from their person", missing);
+        self.broke("kept facts of memories that are missing", rows.len());
         Ok(())
     }
 

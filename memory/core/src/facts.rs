@@ -5,7 +5,7 @@ use azera_types::{Author, ChatId, MemoryId, PersonId, PersonaId, Scope, Text, Ti
 use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
 use crate::store::Order;
-use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, ReadScope, Table, codec, kept, keys};
 
 /// Number of rows read at once.
 const PAGE: usize = 256;
@@ -67,39 +67,37 @@ impl Memories<'_> {
         Ok(id)
     }
 
-    /// Returns the facts that a person asked to keep and that `read_scope` allows, newest first, at most `limit`. Reads
-    /// all memories.
+    /// Returns the facts that a person asked to keep and that `read_scope` allows, newest first, at most `limit`.
     pub fn kept_by(self, read_scope: &ReadScope, person: &PersonId, limit: usize) -> Result<Vec<MemoryRow>, Error> {
-        let mut facts = self.newest(read_scope, |kind| kind == Kind::Fact, None, usize::MAX)?;
-        facts.retain(|fact| fact.is_kept() && fact.author.person() == Some(person));
-        facts.truncate(limit);
-        Ok(facts)
+        Ok(self.kept_within(read_scope, person, None, None, (limit, usize::MAX))?.facts)
     }
 
     /// Returns the next facts that a person asked to keep and that `read_scope` allows, newest first: at most `limit`, among
-    /// at most `rows` memories of the record that were stored before `before`, or the newest ones.
+    /// at most `rows` facts of the person that were stored before `before`, or the newest ones. With a label, returns only
+    /// those that begin with this word and a name in quotation marks.
     pub fn kept_within(
         self,
         read_scope: &ReadScope,
         person: &PersonId,
+        label: Option<&str>,
         before: Option<MemoryId>,
         (limit, rows): (usize, usize),
     ) -> Result<KeptPage, Error> {
+        let prefix = kept::prefix(person, label);
         let mut page = KeptPage { facts: Vec::new(), looked: 0, rest: before };
         while page.facts.len() < limit && page.looked < rows {
-            let (after, size) = (page.rest.map(keys::memory), PAGE.min(rows - page.looked));
-            let entries = self.0.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, size)?;
+            let after = page.rest.map(|id| kept::key(person, label, id));
+            let size = PAGE.min(rows - page.looked);
+            let entries = self.0.store.scan(Table::Kept, &prefix, after.as_deref(), Order::Descending, size)?;
             let is_last = entries.len() < size;
-            for (_, value) in entries {
-                let memory: MemoryRow = codec::decode(Table::Memories, &value)?;
+            for (key, _) in entries {
+                let id = MemoryId(keys::number(Table::Kept.name(), &key)?);
                 page.looked += 1;
-                page.rest = Some(memory.id);
-                let allowed = read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
-                if allowed && memory.is_kept() && memory.author.person() == Some(person) {
-                    page.facts.push(memory);
-                    if page.facts.len() == limit {
-                        return Ok(page);
-                    }
+                page.rest = Some(id);
+                // The record decides what may be shown.
+                page.facts.extend(self.get(read_scope, id)?.filter(MemoryRow::is_kept));
+                if page.facts.len() == limit {
+                    return Ok(page);
                 }
             }
             if is_last {
@@ -116,7 +114,7 @@ impl Memories<'_> {
 pub struct KeptPage {
     /// The facts, newest first.
     pub facts: Vec<MemoryRow>,
-    /// How many memories of the record were looked at.
+    /// How many facts of the person were looked at.
     pub looked: usize,
     /// The last one that was looked at, behind which the next page begins; `None` if none is left.
     pub rest: Option<MemoryId>,

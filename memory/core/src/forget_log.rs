@@ -297,7 +297,7 @@ impl BackupCleaner<'_> {
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
-            Table::Writings | Table::Marks | Table::Graph | Table::Themes => {
+            Table::Writings | Table::Marks | Table::Graph | Table::Themes | Table::Kept => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
             Table::Notes => !self.dropped.contains(&codec::decode(table, value)?),

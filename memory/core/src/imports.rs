@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use azera_types::{
     Author, ChatId, IdError, MAX_NAME_CHARS, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text,
-    Timestamp,
+    Timestamp, folded_project_name,
 };
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +147,7 @@ pub struct ImportSummary {
 /// Fails if the name is empty, has control characters, or is too long together with the person's id.
 pub fn project_realm(by: &PersonId, name: &str) -> Result<RealmId, IdError> {
     // The person's id ends at the last colon, so that no name leads to a realm of another person.
-    let name = name.trim().to_lowercase().replace(':', "-");
+    let name = folded_project_name(name);
     if name.is_empty() {
         return Err(IdError::Empty);
     }
@@ -416,11 +416,11 @@ impl Imports<'_> {
         Ok(found)
     }
 
-    /// Returns the chats of a place that the scope may read, with the newest message last, at most `limit` of them. Their
-    /// messages are read by [`crate::Messages::history`].
-    pub fn latest_chats(self, read_scope: &ReadScope, limit: usize) -> Result<Vec<ChatRow>, Error> {
-        let mut chats = self.kept(|_, scope, _| scope == read_scope.place())?;
-        chats.retain(|chat| read_scope.allows(&chat.persona, read_scope.place(), &[], chat.last_at));
+    /// Returns the chats that were imported into `of`, as far as the read scope may read them, with the newest message last,
+    /// at most `limit` of them. Their messages are read by [`crate::Messages::history`].
+    pub fn latest_chats(self, read_scope: &ReadScope, of: &Scope, limit: usize) -> Result<Vec<ChatRow>, Error> {
+        let mut chats = self.kept(|_, scope, _| scope == of)?;
+        chats.retain(|chat| read_scope.allows(&chat.persona, of, &[], chat.last_at));
         chats.sort_by_key(|chat| chat.last_at);
         chats.drain(..chats.len().saturating_sub(limit));
         Ok(chats)

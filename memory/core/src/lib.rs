@@ -48,6 +48,7 @@ mod image_metadata;
 mod imports;
 mod index;
 mod indexing;
+mod kept;
 mod keys;
 mod known;
 mod links;

@@ -13,7 +13,8 @@ use crate::picture_order::PictureOrder;
 use crate::recall::AuthorCache;
 use crate::record::Record;
 use crate::{
-    Batch, BlobStore, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, graph, migrate, themes,
+    Batch, BlobStore, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, graph, kept, migrate,
+    themes,
 };
 
 /// Number of locks that chats share. Two turns of one chat never write at once, and those of different chats seldom
@@ -24,9 +25,10 @@ const STRIPES: usize = 64;
 const RESERVE: u64 = 1_024;
 
 /// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, layout 4
-/// pictures that people asked for, layout 5 the graph, layout 6 imported chats, layout 7 commands of coding sessions and ratings, and layout 8 themes:
-/// an older version would forget a message or a person and leave those, so it must not open such a record.
-const SCHEMA: u32 = 8;
+/// pictures that people asked for, layout 5 the graph, layout 6 imported chats, layout 7 commands of coding sessions and
+/// ratings, layout 8 themes, and layout 9 the index of kept facts: an older version would forget a message or a person and
+/// leave those, so it must not open such a record.
+const SCHEMA: u32 = 9;
 
 /// The stores that a memory works on.
 #[derive(Clone)]
@@ -152,6 +154,7 @@ impl Memory {
         memory.indexing().follow_index_version()?;
         graph::begin_anew(memory.store.as_ref())?;
         themes::begin_anew(memory.store.as_ref())?;
+        kept::complete(memory.store.as_ref())?;
         memory.files().sweep_blobs()?;
         Ok(memory)
     }

@@ -1,6 +1,7 @@
-//! Migrates a record of an older layout. Layouts 2 to 6 need no migration: layout 2 has no files of messages, layout 3 no
-//! pictures that people asked for, layout 4 no graph, which is built in the background, layout 5 no imported chats, and
-//! layout 6 no commands of coding sessions, which the next import of the same transcript adds.
+//! Migrates a record of an older layout. Layouts 2 to 8 need no migration here: layout 2 has no files of messages, layout 3
+//! no pictures that people asked for, layout 4 no graph, which is built in the background, layout 5 no imported chats,
+//! layout 6 no commands of coding sessions, which the next import of the same transcript adds, layout 7 no themes, which are
+//! made in the background, and layout 8 no index of kept facts, which `kept` completes.
 
 use azera_types::MessageId;
 

@@ -13,7 +13,7 @@ use crate::settings::revoke_all_consent;
 use azera_types::{BlobId, Clock, SystemClock};
 
 use crate::{
-    Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, graph, keys, migrate, themes,
+    Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, graph, kept, keys, migrate, themes,
 };
 
 /// Key in [`Table::Meta`]: the record was restored and not opened since.
@@ -29,7 +29,8 @@ const FOLDERS: &[u8] = b"backup_folders";
 const GRAPH_PAGE: usize = 1_024;
 
 /// Rows of [`Table::Meta`] about the indexes and the backup folders.
-const ABOUT_OTHERS: [&[u8]; 6] = [b"embedder", b"rebuild", b"scrub", FOLDERS, graph::PROGRESS, themes::PROGRESS];
+const ABOUT_OTHERS: [&[u8]; 7] =
+    [b"embedder", b"rebuild", b"scrub", FOLDERS, graph::PROGRESS, themes::PROGRESS, kept::MARK];
 
 /// The whole record without a read scope. It is used for the operator's files only; nobody is shown any of it.
 pub struct Record<'a> {
@@ -252,8 +253,9 @@ pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
 
 fn without_indexes(batch: Batch) -> Batch {
     let left_out = |table: Table, key: &[u8]| match table {
-        // The index of speakers, the graph and the themes are rebuilt from the memories, and the passages with the indexes.
-        Table::IndexQueue | Table::Names | Table::Passages | Table::Graph | Table::Themes => true,
+        // The index of speakers, the graph, the themes and the index of kept facts are rebuilt from the memories, and the
+        // passages with the indexes.
+        Table::IndexQueue | Table::Names | Table::Passages | Table::Graph | Table::Themes | Table::Kept => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
         Table::Meta => {

@@ -21,13 +21,13 @@ use crate::rows::{
 use crate::salience::mark_key;
 use crate::vaults::VaultRow;
 use crate::writings::writing_key;
-use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names, themes};
+use crate::{Batch, Durability, Error, Store, Table, codec, graph, kept, keys, names, themes};
 
 /// Changes that one transaction commits.
 const PAGE: usize = 4_096;
 
 /// Tables that are rebuilt from messages and memories.
-const FOLLOWING: [Table; 9] = [
+const FOLLOWING: [Table; 10] = [
     Table::ChatLog,
     Table::PersonLog,
     Table::Answers,
@@ -37,6 +37,7 @@ const FOLLOWING: [Table; 9] = [
     Table::Marks,
     Table::Graph,
     Table::Themes,
+    Table::Kept,
 ];
 
 /// The result of repairing a record.
@@ -279,6 +280,7 @@ impl Work<'_> {
             }
             graph::put(&mut self.batch, &memory);
             themes::put(&mut self.batch, &memory);
+            kept::put(&mut self.batch, &memory);
             *self.done.rows_kept.entry(Table::Memories.name()).or_default() += 1;
             self.commit_page()?;
         }

@@ -5,7 +5,7 @@ use azera_types::{MemoryId, MessageId, Text};
 use crate::domains::Turns;
 use crate::rows::{Kind, MemoryRow, MessageRow};
 use crate::salience::mark_key;
-use crate::{Batch, Error, Order, Table, codec, graph, keys, names, ratings, themes};
+use crate::{Batch, Error, Order, Table, codec, graph, kept, keys, names, ratings, themes};
 
 impl Turns<'_> {
     /// Gives a memory another text. What was judged of the old text is removed.
@@ -80,6 +80,7 @@ impl Turns<'_> {
         }
         graph::put(batch, memory);
         themes::put(batch, memory);
+        kept::put(batch, memory);
         self.0.indexing().queue_with_neighbours(batch, memory)
     }
 
@@ -132,6 +133,7 @@ impl Turns<'_> {
             batch.remove(Table::Names, key);
         }
         graph::remove(batch, memory);
+        kept::remove(batch, memory);
         themes::remove(self.0.store.as_ref(), batch, memory)?;
         ratings::remove(self.0.store.as_ref(), batch, memory.id)
     }

@@ -70,11 +70,13 @@ pub enum Table {
     Vaults = 29,
     /// Themes: persona, scope, memory.
     Themes = 30,
+    /// What people asked to keep: person, label, memory.
+    Kept = 31,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -106,6 +108,7 @@ impl Table {
         Self::Ratings,
         Self::Vaults,
         Self::Themes,
+        Self::Kept,
     ];
 
     /// Returns the table with this number.
@@ -146,6 +149,7 @@ impl Table {
             Self::Graph => "graph",
             Self::Ratings => "ratings",
             Self::Themes => "themes",
+            Self::Kept => "kept",
             Self::Vaults => "vaults",
         }
     }

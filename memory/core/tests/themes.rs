@@ -472,28 +472,3 @@ fn what_is_said_between_two_places_is_not_taken_for_compared() {
     world.settle();
     assert_eq!(world.themes(&public("azera", None))[0].memories, 5, "the late one is in the theme, too");
 }
-
-#[test]
-fn facts_that_a_person_asked_to_keep_are_found_among_so_many_rows_at_most() {
-    let world = World::new();
-    world.fact(realm(), 1, "the first boat of them all");
-    for number in 2..=30 {
-        world.say(number, "somebody says something about a boat");
-    }
-    world.fact(realm(), 40, "the last boat of them all");
-    let zoe = PersonId::new("zoe").unwrap();
-    let read_scope = public("azera", None);
-    let page = |before, most| world.memory.memories().kept_within(&read_scope, &zoe, before, most).unwrap();
-    let texts = |page: &azera_memory::KeptPage| page.facts.iter().map(|fact| fact.text.to_string()).collect::<Vec<_>>();
-    let first = page(None, (9, 10));
-    assert_eq!((texts(&first), first.looked), (vec!["the last boat of them all".to_owned()], 10));
-    let second = page(first.rest, (9, 10));
-    assert_eq!((second.facts.len(), second.looked, second.rest.is_some()), (0, 10, true), "the bound is told");
-    let third = page(second.rest, (9, 100));
-    assert_eq!((texts(&third), third.rest), (vec!["the first boat of them all".to_owned()], None));
-    let one = page(None, (1, 100));
-    assert_eq!((one.facts.len(), one.looked), (1, 1), "it stops at the first");
-    let ann = PersonId::new("ann").unwrap();
-    let others = world.memory.memories().kept_within(&read_scope, &ann, None, (9, 100)).unwrap();
-    assert!(others.facts.is_empty() && others.rest.is_none());
-}

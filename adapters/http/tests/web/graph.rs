@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownMemory,
-    ShownRelation, ShownThemes,
+    FactPage, Holding, HostError, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, Reading, ShownEntity, ShownMemory,
+    ShownNames, ShownRelation, ShownThemes, Steps,
 };
 use azera_types::{MemoryId, PlatformId, Scope};
 use serde_json::json;
@@ -73,14 +73,12 @@ impl MemoryReader for Engine {
         Ok(self.remembered(&at).await.into_iter().rev().take(page.limit).collect())
     }
 
-    async fn own_facts(
-        &self,
-        _: &PlatformId,
-        _: Reading,
-        _: Option<MemoryId>,
-        _: usize,
-    ) -> Result<OwnFacts, HostError> {
+    async fn own_facts(&self, _: &PlatformId, _: Reading, _: FactPage) -> Result<OwnFacts, HostError> {
         Ok(OwnFacts::default())
+    }
+
+    async fn graph_names(&self, _: &PlatformId, _: Reading) -> Result<ShownNames, HostError> {
+        Ok(ShownNames::default())
     }
 
     async fn entities(&self, _: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
@@ -98,7 +96,7 @@ impl MemoryReader for Engine {
         Ok(ShownThemes::default())
     }
 
-    async fn group_themes(&self, _: &PlatformId, _: Reading) -> Result<Option<usize>, HostError> {
+    async fn group_themes(&self, _: &PlatformId, _: Reading, _: Steps) -> Result<Option<usize>, HostError> {
         Ok(Some(0))
     }
 

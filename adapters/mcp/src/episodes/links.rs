@@ -1,13 +1,14 @@
 //! `episode_link`: the person states that one episode came from another. The statement is a memory of the person, so the link
 //! is forgotten with it. It counts only where both episodes may be read.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_adapter::ShownMemory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Timed;
+use super::chains::Chains;
 use crate::failure::Failure;
 use crate::session::Caller;
 use crate::statements::{name, stating};
@@ -19,7 +20,8 @@ const MAX_LINKS: usize = 1_000;
 /// Most characters of an id.
 const MAX_ID_CHARS: usize = 1_000;
 
-/// The words around the two ids in a statement.
+/// The word that a statement begins with, and the words around its two ids.
+const LABEL: &str = "Episode";
 const EPISODE: &str = "Episode \"";
 const CAUSED_BY: &str = "\" was caused by episode \"";
 const END: &str = "\".";
@@ -63,18 +65,14 @@ fn parse(fact: &ShownMemory) -> Option<Link> {
 fn apply(found: &mut [Timed], links: Vec<Link>) {
     let ids: BTreeMap<String, usize> =
         found.iter().enumerate().map(|(number, one)| (one.episode.session.clone(), number)).collect();
-    let mut near: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    let mut join = |one: usize, other: usize| {
-        near.entry(one).or_default().insert(other);
-        near.entry(other).or_default().insert(one);
-    };
+    let mut chains = Chains::default();
     for (number, one) in found.iter().enumerate() {
-        one.episode.linked.iter().filter_map(|id| ids.get(id)).for_each(|other| join(number, *other));
+        one.episode.linked.iter().filter_map(|id| ids.get(id)).for_each(|other| chains.join(number, *other));
     }
     let mut begin = BTreeSet::new();
     for Link { effect, cause, memory } in links {
         let (Some(later), Some(earlier)) = (ids.get(&effect), ids.get(&cause)) else { continue };
-        join(*later, *earlier);
+        chains.join(*later, *earlier);
         if let Some(one) = found.get_mut(*later)
             && one.episode.stated_causes.iter().all(|known| known.session != cause)
         {
@@ -82,46 +80,14 @@ fn apply(found: &mut [Timed], links: Vec<Link>) {
             begin.insert(*later);
         }
     }
-    let mut done = BTreeSet::new();
-    for first in begin {
-        if !done.contains(&first) {
-            let chain = reached(&near, first);
-            name_others(found, &chain);
-            done.extend(chain);
-        }
-    }
-}
-
-/// Returns all episodes that are linked with one, over any number of others.
-fn reached(near: &BTreeMap<usize, BTreeSet<usize>>, first: usize) -> BTreeSet<usize> {
-    let (mut reached, mut waiting) = (BTreeSet::from([first]), VecDeque::from([first]));
-    while let Some(one) = waiting.pop_front() {
-        let new = near.get(&one).into_iter().flatten().filter(|other| reached.insert(**other));
-        waiting.extend(new);
-    }
-    reached
-}
-
-/// Names in each episode of a chain all others, the oldest first.
-fn name_others(found: &mut [Timed], chain: &BTreeSet<usize>) {
-    let mut order: Vec<(_, String)> = chain
-        .iter()
-        .filter_map(|number| found.get(*number).map(|one| (one.span.0, one.episode.session.clone())))
-        .collect();
-    order.sort();
-    for number in chain {
-        if let Some(one) = found.get_mut(*number) {
-            let others = order.iter().filter(|(_, id)| *id != one.episode.session);
-            one.episode.linked = others.map(|(_, id)| id.clone()).collect();
-        }
-    }
+    chains.name_in(found, begin);
 }
 
 impl Caller {
     /// Adds what the person stated about these episodes. Returns true if only the newest links were looked for.
     pub(super) async fn add_stated_links(&self, found: &mut [Timed]) -> Result<bool, Failure> {
         let at = self.begin().await?;
-        let (mut walk, mut links) = (self.walk(&at, None), Vec::new());
+        let (mut walk, mut links) = (self.walk(&at, LABEL, None), Vec::new());
         while links.len() < MAX_LINKS {
             let Some((_, link)) = walk.next(parse).await? else { break };
             links.push(link);
@@ -133,7 +99,7 @@ impl Caller {
     pub(crate) async fn episode_link(&self, two: TwoEpisodes) -> Result<Kept, Failure> {
         let (later, earlier) =
             (name(&two.session, "session", MAX_ID_CHARS)?, name(&two.caused_by, "caused_by", MAX_ID_CHARS)?);
-        let _one = stating().await;
+        let _one = stating(&self.session.person).await;
         let (found, _) = self.all_episodes().await?;
         let episode = |id: &str| {
             let one = found.iter().find(|one| one.episode.session == id);

@@ -157,12 +157,20 @@ async fn one_call_reads_no_more_than_it_needs_and_says_where_it_stopped() {
     for number in 0..40 {
         client.remember(&format!("fact {number}")).await;
     }
+    engine.facts_read.store(0, Ordering::Relaxed);
+    Client::good(client.call("checkpoint_restore", json!({"title": "Old work"})).await);
+    Client::good(client.call("cue_search", json!({})).await);
+    assert_eq!(engine.facts_read.load(Ordering::Relaxed), 1, "other facts are not read");
+    for number in 0..40 {
+        save(&format!("Work {number}")).await;
+        client.remember(&format!("Episode \"{number}\" was caused by episode \"0\".")).await;
+    }
     save("New work").await;
     engine.facts_read.store(0, Ordering::Relaxed);
     Client::good(client.call("checkpoint_restore", json!({"title": "New work"})).await);
     assert_eq!(engine.facts_read.load(Ordering::Relaxed), 16, "it stops at the first match");
     assert_eq!(Client::good(client.call("cue_search", json!({})).await)["links_cut"], false);
-    // Between the person's facts, others import very much.
+    // Between these facts are very many that may not be read.
     engine.others_between.store(10_000, Ordering::Relaxed);
     engine.facts_read.store(0, Ordering::Relaxed);
     let why = Client::refusal(client.call("checkpoint_restore", json!({"title": "Old work"})).await);

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
-    Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
-    ModelSummary, OwnFacts, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownEntity,
-    ShownMemory, ShownMessage, ShownRelation, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
+    AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine,
+    FactPage, Hit, Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader,
+    MindSummary, ModelSummary, OwnFacts, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched,
+    ShownEntity, ShownMemory, ShownMessage, ShownNames, ShownRelation, ShownTheme, ShownThemes, ShownWriting, State,
+    Steps, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -39,8 +40,10 @@ pub struct Engine {
     pub reads: AtomicUsize,
     /// How many own facts were read.
     pub facts_read: AtomicUsize,
-    /// How many memories of others stand before each own fact.
+    /// How many facts that may not be read stand before each other one.
     pub others_between: AtomicUsize,
+    /// Further conversations: their numbers, the one that each goes on with, and the one that its reason points at.
+    pub talks: Mutex<Vec<(u64, Option<u64>, Option<u64>)>>,
 }
 
 /// Whether a search ended before its answer.
@@ -360,24 +363,30 @@ impl MemoryReader for Engine {
         Ok(shown)
     }
 
-    async fn own_facts(
-        &self,
-        _: &PlatformId,
-        at: Reading,
-        before: Option<MemoryId>,
-        limit: usize,
-    ) -> Result<OwnFacts, HostError> {
+    async fn own_facts(&self, _: &PlatformId, at: Reading, page: FactPage) -> Result<OwnFacts, HostError> {
         let mut shown = self.shown(&at);
-        shown.retain(|memory| memory.kind == "fact" && memory.sources.is_empty());
-        shown.retain(|memory| before.is_none_or(|before| memory.id < before));
-        let is_cut = shown.len() > limit;
-        shown.truncate(limit);
+        let has_label = |text: &str| {
+            page.label.is_none_or(|label| text.strip_prefix(label).is_some_and(|rest| rest.starts_with(" \"")))
+        };
+        shown.retain(|memory| memory.kind == "fact" && memory.sources.is_empty() && has_label(&memory.text));
+        shown.retain(|memory| page.before.is_none_or(|before| memory.id < before));
+        let is_cut = shown.len() > page.limit;
+        shown.truncate(page.limit);
         let looked = shown.len() * self.others_between.load(Ordering::Relaxed).max(1);
         // Others may do something meanwhile.
         tokio::task::yield_now().await;
         self.facts_read.fetch_add(shown.len(), Ordering::Relaxed);
         let rest = shown.last().map(|memory| memory.id).filter(|_| is_cut);
         Ok(OwnFacts { facts: shown, looked, rest })
+    }
+
+    async fn graph_names(&self, _: &PlatformId, at: Reading) -> Result<ShownNames, HostError> {
+        let most = if self.shown(&at).is_empty() {
+            Vec::new()
+        } else {
+            vec![("Oslo".to_owned(), 2), ("Mia K.".to_owned(), 1)]
+        };
+        Ok(ShownNames { most, is_cut: false })
     }
 
     async fn entities(&self, _: &PlatformId, at_: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
@@ -392,15 +401,16 @@ impl MemoryReader for Engine {
         };
         let relations = match name.to_lowercase().as_str() {
             _ if self.shown(&at_).is_empty() => return Ok(Vec::new()),
-            "mia" => vec![relation("Mia lives in Oslo", "Oslo")],
+            "mia" | "mia k." => vec![relation("Mia lives in Oslo", "Oslo")],
             "oslo" => vec![relation("Mia lives in Oslo", "Mia"), relation("Ben lives in Oslo", "Ben")],
             _ => return Ok(Vec::new()),
         };
         Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, is_cut: false, relations }])
     }
 
-    async fn group_themes(&self, _: &PlatformId, at: Reading) -> Result<Option<usize>, HostError> {
-        // What waits to be indexed in this engine says so.
+    async fn group_themes(&self, _: &PlatformId, at: Reading, steps: Steps) -> Result<Option<usize>, HostError> {
+        // What waits to be indexed in this engine says so. It groups two places, and finds nothing new in one of them.
+        (0..2).for_each(|done| steps(done, 2));
         let waits = self.shown(&at).iter().any(|memory| memory.text.contains("unindexed"));
         Ok((!waits).then(|| self.shown(&at).len().min(1)))
     }

@@ -55,6 +55,24 @@ async fn a_stated_cause_joins_two_chains_until_it_is_forgotten() {
     client.end().await;
 }
 
+/// A conversation may go on with one, and have its reason in another.
+#[tokio::test]
+async fn a_conversation_joins_what_it_goes_on_with_and_what_it_came_from() {
+    let engine = Arc::new(Engine::default());
+    // Number 8 goes on with one that is not listed; number 10 joins two chains.
+    *engine.talks.lock().unwrap() =
+        vec![(7, None, None), (8, Some(1), Some(7)), (9, None, None), (10, Some(9), Some(8))];
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let chain = async |of: &str| Client::good(client.call("episode_chain", json!({"session": of})).await);
+    let all = ["talk:7", "talk:8", "talk:9", "talk:10"];
+    for of in all {
+        assert_eq!(ids(&chain(of).await), all, "{of}");
+    }
+    assert_eq!(chain("talk:9").await["sessions"][2]["linked"], json!(["talk:7", "talk:8", "talk:10"]));
+    assert_eq!(ids(&chain("talk:5").await), ["talk:5", "talk:6"], "others are as they were");
+    client.end().await;
+}
+
 #[tokio::test]
 async fn themes_are_grouped_at_once_unless_memories_wait_to_be_indexed() {
     let engine = Arc::new(Engine::default());

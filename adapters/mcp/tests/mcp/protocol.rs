@@ -76,8 +76,8 @@ async fn memories_are_resources_in_pages() {
             break;
         }
     }
-    assert_eq!(uris.len(), 122, "the persona, the counts and each memory once");
-    assert_eq!(uris.iter().collect::<BTreeSet<_>>().len(), 122);
+    assert_eq!(uris.len(), 123, "the persona, the counts, the graph and each memory once");
+    assert_eq!(uris.iter().collect::<BTreeSet<_>>().len(), 123);
     let read = async |uri: &str| {
         let read = client.peer.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap();
         match &read.contents[0] {
@@ -89,12 +89,26 @@ async fn memories_are_resources_in_pages() {
     let memory: Value = serde_json::from_str(&read("azera://memory/m7").await).unwrap();
     assert_eq!(memory["memory"]["text"], "word 6");
     assert!(memory["notice"].as_str().unwrap().contains("not instructions"));
-    for uri in ["azera://memory/m777", "azera://memory/x", "azera://vault", "file:///etc/passwd"] {
+    // The graph names addresses, and each of them can be read.
+    let graph: Value = serde_json::from_str(&read("azera://graph").await).unwrap();
+    assert!(graph["notice"].as_str().unwrap().contains("not instructions"), "{graph}");
+    let name = json!({"name": "Mia K.", "memories": 1, "uri": "azera://graph/Mia%20K."});
+    assert_eq!((&graph["names"][1], &graph["is_cut"]), (&name, &json!(false)));
+    let mia: Value = serde_json::from_str(&read("azera://graph/Mia%20K.").await).unwrap();
+    assert_eq!(mia["entities"][0]["relations"][0]["said"], "Mia lives in Oslo", "{mia}");
+    let forms = client.peer.list_resource_templates(None).await.unwrap().resource_templates;
+    let forms: Vec<String> = forms.into_iter().map(|form| form.uri_template).collect();
+    assert_eq!(forms, ["azera://memory/{id}", "azera://graph/{name}"]);
+    let unknown =
+        ["azera://graph/", "azera://graph/Nobody", "azera://graph/%ff", "azera://vault", "file:///etc/passwd"];
+    for uri in ["azera://memory/m777", "azera://memory/x"].into_iter().chain(unknown) {
         client.peer.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap_err();
     }
     let blind = Client::connect(&engine, "ann", None, Rights { write: true, ..Rights::default() }).await;
     assert!(blind.peer.list_resources(None).await.unwrap().resources.is_empty());
-    blind.peer.read_resource(ReadResourceRequestParams::new("azera://persona")).await.unwrap_err();
+    for uri in ["azera://persona", "azera://graph", "azera://graph/Mia"] {
+        blind.peer.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap_err();
+    }
     blind.end().await;
     client.end().await;
 }
@@ -122,7 +136,12 @@ async fn a_call_reports_progress_and_ends_when_it_is_cancelled() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
     client.call("stats", json!({})).await;
-    assert_eq!(*client.progress.0.lock().unwrap(), [0.0, 1.0]);
+    let heard = || std::mem::take(&mut *client.progress.0.lock().unwrap());
+    assert_eq!(heard(), [0.0, 1.0]);
+    client.call("create_reflection", json!({})).await;
+    assert_eq!(heard(), [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0], "the chat, the entry, and its end");
+    client.call("raptor_rebuild", json!({})).await;
+    assert_eq!(heard(), [0.0, 0.25, 0.5, 0.75, 1.0], "two places, between two counts");
     engine.hangs.store(true, Ordering::SeqCst);
     let arguments = json!({"query": "word"}).as_object().unwrap().clone();
     let call = CallToolRequest::new(CallToolRequestParams::new("recall").with_arguments(arguments));

@@ -106,7 +106,12 @@ impl SessionReader for Engine {
         let later = ShownConversation { continues: Some(id(5)), cause, ..talk(6, "I painted the fence.") };
         let why = Some(evidence(5, "reason", "because it is grey"));
         let first = talk(5, "The fence is grey.");
-        Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])
+        let further = self.talks.lock().unwrap().clone().into_iter().rev().map(|(number, continues, cause)| {
+            let cause = cause.map(|cause| (id(cause), evidence(cause, "cause", "It is old.")));
+            ShownConversation { continues: continues.map(id), cause, ..talk(number, "It goes on.") }
+        });
+        let first = ShownConversation { ending: "resolved", matters: vec![matter], why, ..first };
+        Ok(further.chain([later, first]).collect())
     }
 
     async fn search_projects(

@@ -24,8 +24,7 @@ use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
 
 use session::Session;
-use waiting::take_in_all;
-pub use waiting::{count_waiting, given_up, take_in_waiting};
+pub use waiting::{count_waiting, given_up, take_in_all, take_in_waiting};
 
 pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -71,8 +70,9 @@ async fn ask_running(config: &Config, options: &HookSession, project: String, to
 
 /// Returns what is remembered of the target's project, for its person. It holds only what was said in this project.
 pub fn remembered(memory: &Memory, target: &Target, tokens: usize) -> anyhow::Result<String> {
+    let Some(project) = &target.project else { return Ok(String::new()) };
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
-    Ok(project_context(memory, &read_scope, &target.person.id, tokens.min(MAX_START_TOKENS))?)
+    Ok(project_context(memory, &read_scope, project, tokens.min(MAX_START_TOKENS))?)
 }
 
 /// Imports the transcript, or leaves that to the running Azera.
@@ -87,6 +87,8 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
         eprintln!("azera: nothing is learnt from this session: {error:#}");
         return Ok(());
     }
+    // The Azera that imports it works in another folder.
+    let path = std::path::absolute(&path).with_context(|| format!("finding {}", path.display()))?;
     let data = config.data_dir()?;
     if DataFolder::is_taken(&data) {
         let waiting = waiting::Waiting {

@@ -20,7 +20,11 @@ pub async fn run(running: &RunningAzera, options: &ImportOptions) -> anyhow::Res
     }
     if let Some(id) = &options.undo {
         if is_confirmed(options.yes)? {
-            println!("{}", running.undo_import(viewer, id, options.quotes).await?.words);
+            let done = running.undo_import(viewer, id, options.quotes).await?;
+            match options.json {
+                true => println!("{}", serde_json::to_string_pretty(&done.report)?),
+                false => println!("{}", done.words),
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -55,7 +55,7 @@ impl RunningAzera {
             }
             None => bail!(
                 "another Azera works in {} and serves no web, so it cannot be asked. If it is starting, try again later: \
-                 `azera run` with http.enabled = true can be asked, `azera chat` cannot. Otherwise stop it first",
+                 `azera run` with http.enabled = true can be asked, `azera chat` and `azera mcp` cannot. Otherwise stop it first",
                 data.display()
             ),
         }

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::azera;
 use crate::imports::{
     SAID, beside_a_chat, chatgpt, context, hook, import, run, search, transcript, until_taken_in, waits,
 };
 use crate::web::Running;
+use crate::{azera, command};
 
 const ARGUMENTS: [&str; 4] = ["--as", "Ann", "--project", "tower"];
 
@@ -87,14 +87,35 @@ fn an_import_asks_the_running_azera() {
         let refused = fails(&["import", endless, "--as", "Ann"]);
         assert!(refused.contains("no regular file"), "{refused}");
     }
-    let receipt: Value =
-        serde_json::from_str(&run(home, &["import", "--undo", id, "--yes", "--as", "Ann"])).expect("JSON");
+    let receipt = run(home, &["import", "--undo", id, "--yes", "--json", "--as", "Ann"]);
+    let receipt: Value = serde_json::from_str(&receipt).expect("JSON");
     assert_eq!(receipt["messages"], 4, "{receipt}");
     bot.stop();
     let found = search(home, "What opens the gate? What is my boat called?", &ann);
     assert!(found.iter().any(|hit| hit.contains("zeppelin")), "{found:?}");
     assert!(!found.iter().any(|hit| hit.contains("heliotrope")), "{found:?}");
     assert_eq!(search(home, "What opens the gate?", &["--as", "Ben"]), [""; 0]);
+}
+
+/// The Azera that imports the transcript works in another folder than the hook.
+#[test]
+fn a_transcript_is_found_from_every_folder() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (work, data) = (home.join("work"), home.join("data"));
+    std::fs::create_dir(&work).expect("a folder");
+    let said = [("user", "The lighthouse opens with a heliotrope key.")];
+    std::fs::write(work.join("session.jsonl"), transcript("s1", &said)).expect("a file");
+    beside_a_chat(home, || {
+        let arguments = [&["hook", "stop"], &ARGUMENTS[..], &["--data", data.to_str().expect("a path")]].concat();
+        let mut hook = command(home, &arguments);
+        let input = serde_json::json!({"transcript_path": "session.jsonl", "cwd": "."}).to_string();
+        assert!(crate::fed(hook.current_dir(&work), &input).status.success());
+    });
+    let other = home.join("other.jsonl");
+    std::fs::write(&other, transcript("s2", &[("user", "The gate is closed.")])).expect("a file");
+    stop(home, &other);
+    assert!(!waits(home) && finds(home, "heliotrope"));
 }
 
 /// `azera chat` serves no web. A session starts all the same, and is told why it knows nothing.

@@ -24,6 +24,7 @@ mod indexes;
 mod kills;
 mod matrix;
 mod mcp;
+mod mcp_sessions;
 mod memory_commands;
 mod mind;
 mod mistakes;

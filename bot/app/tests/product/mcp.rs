@@ -267,6 +267,7 @@ fn other_steps() -> Vec<Value> {
         json!(["listResources", {}]),
         json!(["listPrompts", {}]),
         json!(["readResource", {"uri": "azera://stats"}]),
+        json!(["readResource", {"uri": "azera://graph"}]),
         json!(["getPrompt", {"name": "what_you_know_about", "arguments": {"topic": "Mia"}}]),
         call("nonsense", &json!({})),
     ]
@@ -348,8 +349,9 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
     assert_eq!(texts.len(), 10, "{way}: each memory stands on one page: {rest:?}");
     assert!(rest[1].get("raised").is_some(), "{way}: a cancelled call has no answer: {}", rest[1]);
     assert_eq!(good(&rest[2])["total"], 10, "{way}: and the session goes on");
-    assert!(rest[3..7].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
-    assert!(rest[7].get("raised").is_some() || rest[7]["isError"] == true, "{way}: {}", rest[7]);
+    assert!(rest[3..8].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
+    assert!(rest[6].to_string().contains("azera://graph/Mia"), "{way}: the graph names her: {}", rest[6]);
+    assert!(rest[8].get("raised").is_some() || rest[8]["isError"] == true, "{way}: {}", rest[8]);
     let called: std::collections::BTreeSet<&str> = calls.iter().map(|(tool, _)| *tool).chain(["remember"]).collect();
     let left: Vec<&&str> = declared.iter().filter(|tool| !called.contains(**tool)).collect();
     // It has the model write, which takes minutes here; tests of the adapter call it.

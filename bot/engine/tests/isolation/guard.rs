@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 41] = [
+pub const TELLING: [&str; 42] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -30,6 +30,7 @@ pub const TELLING: [&str; 41] = [
     "MemoryReader::memories_by_id",
     "MemoryReader::memories",
     "MemoryReader::entities",
+    "MemoryReader::graph_names",
     "MemoryReader::themes",
     "Memory::memories().newest",
     "Memory::writings().list",

@@ -99,7 +99,7 @@ async fn imported_conversations_are_shown_to_the_person_who_imported_them_alone(
     for (persona, chats) in [(DEFAULT_PERSONA, 1), ("azera", 0)] {
         let persona = PersonaId::new(persona).unwrap();
         let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
-        let found = scene.engine.memory.imports().latest_chats(&read_scope, 10).unwrap();
+        let found = scene.engine.memory.imports().latest_chats(&read_scope, read_scope.place(), 10).unwrap();
         assert_eq!(found.len(), chats);
         assert!(found.iter().all(|chat| chat.title.as_deref() == Some("about the marzipan")), "{found:?}");
     }
@@ -293,6 +293,20 @@ async fn what_was_learnt_in_a_project_is_shown_to_nobody_else() {
         }
         words.iter().copied().filter(|word| text.contains(word)).collect::<Vec<_>>()
     };
+    // What the context says; `None` if there is no such project.
+    let told = async |who: usize, place: usize, project: &str| {
+        let (azera, sim) = (&scene.engine.azera, scene.engine.platform.sim.clone());
+        let at = Reading { chat: chat(place), person: person(who) };
+        let text = azera.project_context(sim.id(), at, project.to_owned(), 4_000).await.unwrap()?;
+        Some(words.iter().copied().filter(|word| text.contains(word)).collect::<Vec<_>>())
+    };
+    assert_eq!(told(ANN, DM_ANN, " Gate").await, Some(vec!["marzipan"]));
+    assert_eq!(told(ANN, DM_ANN, "boat").await, Some(vec!["obsidian"]));
+    assert_eq!(told(BOB, DM_BOB, "gate").await, Some(vec!["zeppelin"]));
+    assert_eq!(told(BOB, DM_BOB, "boat").await, None, "it is Ann's");
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_ANN)] {
+        assert_eq!(told(who, place, "gate").await, None, "{} in {place}", PEOPLE[who].0);
+    }
     assert_eq!(shown(ANN, DM_ANN, None).await, ["marzipan", "obsidian"]);
     assert_eq!(shown(ANN, DM_ANN, Some(" Gate")).await, ["marzipan"]);
     assert_eq!(shown(BOB, DM_BOB, Some("gate")).await, ["zeppelin"]);
@@ -305,6 +319,7 @@ async fn what_was_learnt_in_a_project_is_shown_to_nobody_else() {
     scene.engine.watch.verdict().unwrap();
     scene.engine.memory.forgetting().forget(&Forget::Import(imports[0].id.clone()), true).unwrap();
     assert_eq!(shown(ANN, DM_ANN, None).await, ["obsidian"]);
+    assert_eq!(told(ANN, DM_ANN, "gate").await, Some(Vec::new()), "what is left is another persona's");
     scene.engine.memory.forgetting().forget(&Forget::Person(person(ANN)), true).unwrap();
     assert_eq!(shown(ANN, DM_ANN, None).await, [""; 0]);
     assert_eq!(scene.engine.memory.sessions().kept_commands().unwrap(), 3, "Bob's alone");

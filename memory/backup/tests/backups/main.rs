@@ -36,7 +36,8 @@ fn rows(store: &RamStore) -> Vec<Row> {
 
 /// Returns all rows without the numbers of memories, which each record assigns itself.
 fn unnumbered(store: &RamStore) -> Vec<Row> {
-    let numbered = [Table::Memories, Table::MemoryByMessage, Table::MemoryByChat, Table::Names, Table::Graph];
+    let numbered =
+        [Table::Memories, Table::MemoryByMessage, Table::MemoryByChat, Table::Names, Table::Graph, Table::Kept];
     let mut all: Vec<Row> = rows(store).into_iter().filter(|(table, ..)| !numbered.contains(table)).collect();
     for table in numbered {
         for (mut key, value) in store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap() {

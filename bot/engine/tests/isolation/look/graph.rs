@@ -34,6 +34,8 @@ impl Looking<'_> {
                 one.relations.iter().map(|it| format!("{} {} {:?} {:?}", it.said, it.other, it.until, it.sources));
             format!("{} {:?}\n{}", one.name, one.other_names, said.collect::<Vec<_>>().join("\n"))
         };
+        let names = azera.graph_names(platform, at.clone()).await.unwrap();
+        self.saw("MemoryReader::graph_names", format!("{:?}", names.most));
         self.saw("MemoryReader::entities", entities.iter().map(relations).collect::<Vec<_>>().join("\n"));
     }
 

@@ -1,6 +1,6 @@
 //! Reads what is known of each person and until when, what counts as known in a whole place, and the files of pictures.
 
-use azera_adapter::{KnownReader, MemoryReader, Reading};
+use azera_adapter::{FactPage, KnownReader, MemoryReader, Reading};
 use azera_memory::{Calendar, DataSubject, Memory, ReadScope};
 use azera_types::{Clock, MessageId, PlatformId, TimeZone};
 
@@ -22,12 +22,17 @@ impl Looking<'_> {
                 known.chats
             )
         };
-        let own = self.engine.azera.own_facts(platform, at.clone(), None, MANY).await.unwrap();
         let fact = |one: &azera_adapter::ShownMemory| {
             assert_eq!(one.author.person(), Some(&at.person), "these are own facts");
-            format!("{} {} {:?}", one.scope, one.text.as_str(), one.holding)
+            format!("{} {} {:?}\n", one.scope, one.text.as_str(), one.holding)
         };
-        self.saw("MemoryReader::own_facts", own.facts.iter().map(fact).collect::<Vec<_>>().join("\n"));
+        let mut own = String::new();
+        for label in [None, Some("Checkpoint")] {
+            let page = FactPage { label, before: None, limit: MANY };
+            let found = self.engine.azera.own_facts(platform, at.clone(), page).await.unwrap();
+            own.extend(found.facts.iter().map(fact));
+        }
+        self.saw("MemoryReader::own_facts", own);
         self.saw("KnownReader::known", found.known.iter().map(text).collect::<Vec<_>>().join("\n"));
     }
 
@@ -61,7 +66,7 @@ impl Looking<'_> {
                 read!(self, memory.memories().validity(read_scope, row, &calendar), |found| format!("{found:?}"));
             }
             read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
-            read!(self, memory.memories().kept_within(read_scope, &person, None, (MANY, MANY)), |found| json(
+            read!(self, memory.memories().kept_within(read_scope, &person, None, None, (MANY, MANY)), |found| json(
                 &found.facts
             ));
         }

@@ -1,5 +1,7 @@
 //! Reads what is talked about most.
 
+use std::sync::Arc;
+
 use azera_adapter::{MemoryReader, Reading, ShownTheme};
 use azera_memory::{Memory, ReadScope, Theme};
 use azera_types::PlatformId;
@@ -21,7 +23,7 @@ fn describe(theme: &Theme) -> String {
 impl Looking<'_> {
     pub(super) async fn read_shown_themes(&mut self, platform: &PlatformId, at: &Reading) {
         // It answers with a number, which depends on how fast memories are indexed.
-        self.engine.azera.group_themes(platform, at.clone()).await.unwrap();
+        self.engine.azera.group_themes(platform, at.clone(), Arc::new(|_, _| {})).await.unwrap();
         self.saw("MemoryReader::group_themes", String::new());
         let found = self.engine.azera.themes(platform, at.clone(), 0, MANY).await.unwrap();
         self.saw("MemoryReader::themes", found.themes.iter().map(describe_shown).collect());
