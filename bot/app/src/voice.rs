@@ -5,7 +5,11 @@ use azera_adapter_discord::{Engines, Speech};
 use azera_config::Config;
 use tokio::sync::OnceCell;
 
+use crate::local_speech::ForPeople;
 use crate::voice_engines::load;
+
+/// What people read where the reason is not for them.
+const IN_THE_LOG: &str = "the operator finds the reason in the log, or with `azera doctor`";
 
 /// Speaks and hears with the models of the registry.
 pub struct RegistrySpeech {
@@ -26,7 +30,9 @@ impl Speech for RegistrySpeech {
         let loading = || async {
             load(&self.config).await.map_err(|error| {
                 tracing::warn!(error = format!("{error:#}"), "cannot load the models of speech");
-                format!("I can neither hear nor speak here: {error:#}.")
+                // Paths and addresses of this machine are for the log alone.
+                let why = error.downcast_ref::<ForPeople>().map_or(IN_THE_LOG, |why| why.0.as_str());
+                format!("I can neither hear nor speak here: {why}.")
             })
         };
         self.engines.get_or_try_init(loading).await.cloned()

@@ -3,17 +3,22 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_call::{Engines, Loadable, OnDemand};
 use azera_voice_engines::{LocalVoices, SileroVad};
-use azera_voice_servers::{LazyRecognizer, WithFallback};
+use azera_voice_servers::{LazyRecognizer, USUAL_VOICE, WithFallback};
 use azera_voice_whisper::{Options, Whisper};
 
+use crate::local_speech::ForPeople;
 use crate::speech::reading;
 use crate::{bootstrap, local_speech, speech_servers};
+
+/// Told where nothing speaks.
+const SERVER_AWAY: &str = "the speech server does not answer or tells no voice, and no voice is on this machine to take its \
+                           place; the operator finds the reason with `azera doctor`";
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
@@ -29,19 +34,20 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let missing = local_speech::apart(config, &models, |config, models| local_speech::missing(config, models, true));
     let missing = missing.await?;
     if !missing.is_empty() {
-        bail!(local_speech::told_missing(&missing));
+        bail!(ForPeople(local_speech::told_missing(&missing)));
     }
-    let activity =
-        SileroVad::open(&first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?.path)?;
+    let detector = first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?;
+    let activity = SileroVad::open(&detector.path).map_err(|error| unusable(&detector, error))?;
     let mut loadable = Vec::new();
     let recogniser = recogniser(config, &models, &mut loadable)?;
     let speaker = speaker(config, &models, &mut loadable).await?;
-    let usual = speaker
-        .voices()
-        .into_iter()
-        .find(|voice| !voice.id.starts_with(CLONE_MARK))
-        .context("the speech server has no voice")?
-        .id;
+    let voices = speaker.voices().into_iter().filter(|voice| !voice.id.starts_with(CLONE_MARK));
+    let voices: Vec<String> = voices.map(|voice| voice.id).collect();
+    let usual = match voices.as_slice() {
+        [] => bail!(ForPeople("the speech server has no voice".to_owned())),
+        [only] if only == USUAL_VOICE => bail!(ForPeople(SERVER_AWAY.to_owned())),
+        [usual, ..] => usual.clone(),
+    };
     let activity = Mutex::new(activity);
     let open = move || -> Box<dyn VoiceActivity> {
         Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
@@ -125,7 +131,7 @@ fn recogniser(
     };
     if let (Some(here), None) = (&here, &server) {
         // It is loaded when somebody speaks. Whoever asks the bot in must know before that nothing would be heard.
-        Whisper::check(&here.path)?;
+        Whisper::check(&here.path).map_err(|error| unusable(here, error))?;
     }
     let name = here.as_ref().map_or("the speech model", |here| here.entry.name.as_str()).to_owned();
     let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
@@ -166,6 +172,11 @@ async fn speaker(
             Ok(espeak.context("the voice is gone")?)
         }
     }
+}
+
+fn unusable(model: &InstalledModel, error: Error) -> anyhow::Error {
+    let told = local_speech::broken(model, &error);
+    anyhow!(error).context(told)
 }
 
 /// Returns the model of a kind that is used: the one in use, or another one that is here.
