@@ -186,12 +186,16 @@ pub fn told_missing(missing: &[String]) -> String {
 
 /// Checks the models of speech for `azera doctor`.
 pub fn check(config: &Config) -> Found {
+    if !config.voice.enabled && !config.voice.calls {
+        return Found::Good("switched off by voice.enabled = false and voice.calls = false".into());
+    }
     let checked = bootstrap::models(config).and_then(|models| {
-        let for_messages = missing(config, &models, false)?;
-        let missing = missing(config, &models, true)?;
+        let for_messages = config.voice.enabled && !missing(config, &models, false)?.is_empty();
+        let missing = missing(config, &models, config.voice.calls)?;
         let mut here = Vec::new();
         for (kind, does) in [(Kind::Speech, "hears"), (Kind::Voice, "speaks"), (Kind::Vad, "tells speech from noise")] {
             let found = installed(config, &models, kind)?.into_iter().next();
+            let found = found.filter(|_| kind != Kind::Vad || config.voice.calls);
             if let Some(model) = found.as_ref().filter(|_| kind == Kind::Speech)
                 && let Err(error) = Whisper::check(&model.path)
             {
@@ -200,7 +204,11 @@ pub fn check(config: &Config) -> Found {
             here.extend(found.map(|model| format!("{} {does}", model.entry.name)));
         }
         check_voices(config, &models)?;
-        let needed_by = if for_messages.is_empty() { "calls" } else { "voice messages and calls" };
+        let needed_by = match (for_messages, config.voice.calls) {
+            (true, true) => "voice messages and calls",
+            (true, false) => "voice messages",
+            (false, _) => "calls",
+        };
         let resort = match last_resort(config, &models)? {
             Some(_) => Some(bootstrap::chosen(config, &models, Kind::Voice)?),
             None => None,
@@ -223,7 +231,10 @@ pub fn check(config: &Config) -> Found {
     });
     let is_good = missing.is_empty() && resort.is_none();
     here.extend(resort);
-    // The detector of speech has no server, so something is here.
+    if !config.voice.calls {
+        here.push("calls are switched off by voice.calls = false".to_owned());
+    }
+    // The detector of speech has no server, so something is here; or that calls are off.
     if is_good { Found::Good(here.join(", ")) } else { Found::Note(here.join("; ")) }
 }
 

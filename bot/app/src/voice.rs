@@ -8,6 +8,10 @@ use tokio::sync::OnceCell;
 use crate::local_speech::ForPeople;
 use crate::voice_engines::load;
 
+/// What people read where calls are switched off.
+const SWITCHED_OFF: &str = "Voice calls are switched off here. The operator switches them on with `voice.calls = true` in the \
+                            configuration.";
+
 /// What people read where the reason is not for them.
 const IN_THE_LOG: &str = "the operator finds the reason in the log, or with `azera doctor`";
 
@@ -27,6 +31,9 @@ impl RegistrySpeech {
 #[async_trait]
 impl Speech for RegistrySpeech {
     async fn engines(&self) -> Result<Engines, String> {
+        if !self.config.voice.calls {
+            return Err(SWITCHED_OFF.to_owned());
+        }
         let loading = || async {
             load(&self.config).await.map_err(|error| {
                 tracing::warn!(error = format!("{error:#}"), "cannot load the models of speech");

@@ -100,3 +100,16 @@ fn a_server_that_was_down_when_the_bot_came_speaks_once_it_answers() {
     });
     assert_eq!(xtts.voice_of("last train"), ANA.1, "the first that the server lists");
 }
+
+#[test]
+fn calls_can_be_switched_off() {
+    let fake = fake();
+    let bot = Bot::new(&fake, None).with("AZERA__VOICE__CALLS", "false");
+    let room = Room::outside(fake, bot, &["Ann"]);
+    room.enter(0);
+    let told = until("the reason", || refused(&room));
+    assert!(told.contains("Voice calls are switched off here."), "{told}");
+    let doctor = room.bot.command(&["doctor"]).output().expect("the binary runs");
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("calls are switched off by voice.calls = false"), "{doctor}");
+}
