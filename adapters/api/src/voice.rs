@@ -56,6 +56,15 @@ pub enum VoiceError {
     Unavailable(String),
 }
 
+/// A voice channel that the bot came into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedCall {
+    /// Its name.
+    pub name: String,
+    /// True if the bot can ask people there whether it may hear them.
+    pub may_ask: bool,
+}
+
 /// The state of a voice channel with the bot in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoiceStatus {
@@ -144,8 +153,8 @@ pub trait VoiceChannels: Send + Sync {
         lines: &str,
     ) -> Result<(), PlatformError>;
 
-    /// Joins the voice channel that the person is in; returns its name.
-    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError>;
+    /// Joins the voice channel that the person is in, and asks those who are there whether it may hear them.
+    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<JoinedCall, VoiceError>;
 
     /// Leaves the voice channel that the person is in.
     async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
