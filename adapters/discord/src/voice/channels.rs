@@ -41,14 +41,14 @@ impl Channels {
         Ok((guild, channel, call))
     }
 
-    /// Returns the call that a person takes part in, with its channel. If the bot is mute there, it talks again.
-    async fn heard_call(&self, chat: &ChatId, person: &PersonId) -> Result<(ChannelId, Call), VoiceError> {
+    /// Returns the call that a person takes part in, with its channel, if people hear there what the bot says.
+    fn heard_call(&self, chat: &ChatId, person: &PersonId) -> Result<(ChannelId, Call), VoiceError> {
         let (guild, channel, call) = self.call_with(chat, person)?;
         if self.0.is_silenced(channel) {
             return Err(VoiceError::Silenced);
         }
         if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
-            self.mute(chat, person, false).await?;
+            return Err(VoiceError::Muted);
         }
         Ok((channel, call))
     }
@@ -108,14 +108,19 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        let (channel, call) = self.heard_call(chat, person).await?;
+        let (channel, call) = self.heard_call(chat, person)?;
         call.say(text);
         self.send_code_of(channel, person, text);
         Ok(())
     }
 
     async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError> {
-        let (channel, call) = self.heard_call(chat, person).await?;
+        let (channel, call) = self.heard_call(chat, person)?;
+        if let Some(voice) = manner.voice.as_ref().filter(|_| manner.needs_voice)
+            && !self.0.has_voice(voice).await?
+        {
+            return Err(VoiceError::NoVoice);
+        }
         call.say_in(text, personas::manner(manner));
         self.send_code_of(channel, person, text);
         Ok(())

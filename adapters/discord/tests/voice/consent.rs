@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use azera_adapter::{CallManner, VoiceError};
 use azera_adapter_discord::CallWaits;
 use azera_fake_discord::{Bits, Mode, Network, Overwrite};
 use serde_json::Value;
@@ -97,5 +98,32 @@ fn where_it_may_not_write_it_says_so_and_people_are_heard_all_the_same() {
         let spoken = room.spoken();
         room.say(0, "When does the last ferry leave today?", Network::default());
         check(&ANSWER.concat(), &room.hear(spoken));
+    });
+}
+
+#[test]
+fn a_text_is_refused_while_it_is_muted_and_where_its_voice_is_gone() {
+    in_own_process("consent::a_text_is_refused_while_it_is_muted_and_where_its_voice_is_gone", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        let (chat, ann) = (room.chat(), room.person(0));
+        let say = |text: &str| room.runtime.block_on(room.channels().say(&chat, &ann, text));
+        let mute = |is_muted| room.runtime.block_on(room.channels().mute(&chat, &ann, is_muted));
+        let gone = CallManner { voice: Some("gone".to_owned()), needs_voice: true, ..CallManner::default() };
+        let refused = room.runtime.block_on(room.channels().say_in(&chat, &ann, "Good night.", gone.clone()));
+        assert_eq!(refused, Err(VoiceError::NoVoice));
+        assert_eq!(mute(true), Ok(()));
+        room.fake.wait("the bot to show it", |world| world.voice.is_bot_muted.then_some(()));
+        assert_eq!(say("Good morning, and welcome to the garden."), Err(VoiceError::Muted));
+        assert_eq!(room.spoken(), 0);
+        assert!(room.fake.world(|world| world.voice.is_bot_muted), "it stays muted");
+        assert_eq!(mute(false), Ok(()));
+        assert_eq!(say("Here I am again, in the same place."), Ok(()));
+        check("here I am again in the same place", &room.hear(0));
+        // A persona whose voice is gone still speaks, with the usual one.
+        let spoken = room.spoken();
+        let usual = CallManner { needs_voice: false, ..gone };
+        let said = room.runtime.block_on(room.channels().say_in(&chat, &ann, "Good morning, and welcome.", usual));
+        assert_eq!(said, Ok(()));
+        check("good morning and welcome", &room.hear(spoken));
     });
 }
