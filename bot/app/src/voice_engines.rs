@@ -9,11 +9,12 @@ use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_call::{Engines, Loadable, OnDemand};
 use azera_voice_engines::{LocalVoices, SileroVad};
-use azera_voice_servers::{LazyRecognizer, USUAL_VOICE, WithFallback};
-use azera_voice_whisper::{Options, Whisper};
+use azera_voice_servers::USUAL_VOICE;
+use azera_voice_whisper::Whisper;
 
+use crate::hearing::Hearing;
 use crate::local_speech::ForPeople;
-use crate::speech::reading;
+use crate::speech::{self, reading};
 use crate::{bootstrap, local_speech, speech_servers};
 
 /// Told where nothing speaks.
@@ -60,32 +61,30 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     Ok(engines.loaded_on_demand(OnDemand::new(loadable, unload_after)))
 }
 
-/// The recogniser on this machine.
+/// The recogniser on this machine, as calls load it ahead. It is unloaded where it is shared.
 struct Recogniser {
-    engine: Arc<LazyRecognizer>,
+    hearing: Arc<Hearing>,
     /// True if it only takes the place of a server. It is not loaded ahead then.
     is_fallback: bool,
 }
 
 impl Loadable for Recogniser {
     fn load(&self, _: &str) -> Result<(), Error> {
-        if self.is_fallback { Ok(()) } else { self.engine.open() }
+        if self.is_fallback { Ok(()) } else { self.hearing.load() }
     }
 
-    fn unload(&self) {
-        self.engine.close();
-    }
+    fn unload(&self) {}
 
     fn speaks(&self) -> bool {
         false
     }
 
     fn is_in_use(&self) -> bool {
-        self.engine.is_in_use()
+        false
     }
 
     fn uses(&self) -> u64 {
-        self.engine.uses()
+        0
     }
 }
 
@@ -123,28 +122,17 @@ fn recogniser(
     models: &Models,
     loadable: &mut Vec<Box<dyn Loadable>>,
 ) -> anyhow::Result<Arc<dyn SpeechToText>> {
-    let options = Options { threads: threads(config), language: None };
     let server = speech_servers::recognizer(config, None)?;
-    let here = match first(config, models, Kind::Speech)? {
-        None if server.is_none() => bail!("the speech model is gone"),
-        here => here,
-    };
+    let here = first(config, models, Kind::Speech)?;
     if let (Some(here), None) = (&here, &server) {
         // It is loaded when somebody speaks. Whoever asks the bot in must know before that nothing would be heard.
         Whisper::check(&here.path).map_err(|error| unusable(here, error))?;
     }
-    let name = here.as_ref().map_or("the speech model", |here| here.entry.name.as_str()).to_owned();
-    let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
-        let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
-        let here = here.as_ref().ok_or_else(missing)?;
-        Ok(Arc::new(Whisper::load(&here.path, &here.entry.name, &options)?))
-    };
-    let engine = Arc::new(LazyRecognizer::new(name, open));
-    loadable.push(Box::new(Recogniser { engine: Arc::clone(&engine), is_fallback: server.is_some() }));
-    Ok(match server {
-        Some(server) => Arc::new(WithFallback::recognizer(Arc::new(server), engine)),
-        None => engine,
-    })
+    let hearing = here.map(|here| Hearing::of(config, &here));
+    if let Some(hearing) = &hearing {
+        loadable.push(Box::new(Recogniser { hearing: Arc::clone(hearing), is_fallback: server.is_some() }));
+    }
+    speech::recogniser(server, hearing).context("the speech model is gone")
 }
 
 async fn speaker(
