@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::abilities::Abilities;
 use crate::alternate::alternate;
 use crate::beyond::beginning;
+use crate::cut::cut_middle;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
@@ -485,22 +486,4 @@ fn history_start(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> u
         start += aligned.unwrap_or(0);
     }
     start
-}
-
-/// Cuts the middle out of a text of more than `room` tokens, because a question is mostly at the beginning or the end.
-fn cut_middle(text: &str, room: usize, count: &dyn Fn(&str) -> usize) -> String {
-    if count(text) <= room {
-        return text.to_owned();
-    }
-    let chars: Vec<char> = text.chars().collect();
-    let mut keep = chars.len();
-    loop {
-        keep = keep * 3 / 4;
-        let head: String = chars.iter().take(keep / 2).collect();
-        let tail: String = chars.iter().skip(chars.len() - keep / 2).collect();
-        let cut = format!("{head} [...] {tail}");
-        if count(&cut) <= room || keep < 8 {
-            return cut;
-        }
-    }
 }
