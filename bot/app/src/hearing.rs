@@ -111,13 +111,15 @@ impl Loadable for Watched {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use azera_voice_api::RECOGNITION_RATE;
+    use tokio::sync::oneshot::{Receiver, Sender, channel};
 
     use super::*;
 
-    struct Fixed;
+    /// An engine that tells when it leaves memory.
+    struct Fixed {
+        _unloaded: Sender<()>,
+    }
 
     impl SpeechToText for Fixed {
         fn name(&self) -> &str {
@@ -131,28 +133,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn voice_messages_and_calls_share_the_recogniser_and_it_is_unloaded_when_nobody_needs_it() {
-        const AFTER: Duration = Duration::from_secs(300);
-        let opened = Arc::<AtomicUsize>::default();
+        let opened = Arc::<Mutex<Vec<Receiver<()>>>>::default();
         let hearing = |path: &str| {
-            let counted = opened.clone();
-            Hearing::shared(Path::new(path), "fixed", Some(AFTER), move || {
-                counted.fetch_add(1, Ordering::SeqCst);
-                Ok(Arc::new(Fixed))
+            let opened = opened.clone();
+            Hearing::shared(Path::new(path), "fixed", Some(Duration::from_secs(300)), move || {
+                let (unloaded, is_unloaded) = channel();
+                opened.lock().unwrap().push(is_unloaded);
+                Ok(Arc::new(Fixed { _unloaded: unloaded }))
             })
         };
         let (of_messages, of_calls) = (hearing("one"), hearing("one"));
-        assert!(Arc::ptr_eq(&of_messages, &of_calls) && opened.load(Ordering::SeqCst) == 0);
+        assert!(Arc::ptr_eq(&of_messages, &of_calls) && opened.lock().unwrap().is_empty());
         let utterance = Audio { rate: RECOGNITION_RATE, samples: vec![0.0; 160] };
         of_calls.load().unwrap();
         assert_eq!(&*of_messages.transcribe(&utterance, &|| true).unwrap().text, "Good day.");
-        assert_eq!(opened.load(Ordering::SeqCst), 1, "it is in memory once");
-        // It is looked at four times in this time.
-        tokio::time::sleep(AFTER / 2).await;
+        assert_eq!(opened.lock().unwrap().len(), 1, "it is in memory once");
+        let unloaded = opened.lock().unwrap().remove(0);
+        // The clock goes on by itself while everything waits.
+        assert!(unloaded.await.is_err());
         of_messages.transcribe(&utterance, &|| true).unwrap();
-        assert_eq!(opened.load(Ordering::SeqCst), 1);
-        tokio::time::sleep(2 * AFTER).await;
-        of_calls.transcribe(&utterance, &|| true).unwrap();
-        assert_eq!(opened.load(Ordering::SeqCst), 2, "it was unloaded meanwhile");
+        assert_eq!(opened.lock().unwrap().len(), 1, "it is loaded again");
         assert!(!Arc::ptr_eq(&of_calls, &hearing("another")));
     }
 }
