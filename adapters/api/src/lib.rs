@@ -75,8 +75,8 @@ pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};
 pub use voice::{
-    CallManner, CallPersona, CallWish, CaptionStatus, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost,
-    VoiceStatus,
+    CallManner, CallPersona, CallWish, CaptionStatus, ExpectedMessage, JoinedCall, VoiceChannels, VoiceError,
+    VoiceHost, VoiceStatus,
 };
 pub use voice_messages::{SentSound, VoiceMessages};
 pub use voice_recording::{RecordStatus, SentRecording};

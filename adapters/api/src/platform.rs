@@ -86,6 +86,11 @@ pub trait Platform: Send + Sync {
         Ok(false)
     }
 
+    /// Returns true if people hear the replies in a chat instead of reading them, as in a call.
+    fn is_heard(&self, _chat: &ChatId) -> bool {
+        false
+    }
+
     /// Shows a post like [`Platform::deliver`] shows a reply.
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
         self.deliver(&post.outbound).await

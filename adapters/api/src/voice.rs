@@ -45,6 +45,14 @@ pub enum VoiceError {
          everybody there is deafened."
     )]
     Silenced,
+    /// The bot was asked to be quiet there.
+    #[error("I am muted in that voice channel, so I say nothing. `/voice unmute` lets me talk again.")]
+    Muted,
+    /// Nothing speaks with the chosen voice any more.
+    #[error(
+        "That voice is not here any more. `/voice say TEXT` says it with my own, and `/voice samples` lists recordings."
+    )]
+    NoVoice,
     /// The captions that a button belongs to run no longer.
     #[error("These captions have ended.")]
     CaptionsEnded,
@@ -54,6 +62,15 @@ pub enum VoiceError {
     /// Speech does not work on this machine; the text says why and what to do.
     #[error("{0}")]
     Unavailable(String),
+}
+
+/// A voice channel that the bot came into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedCall {
+    /// Its name.
+    pub name: String,
+    /// True if the bot can ask people there whether it may hear them.
+    pub may_ask: bool,
 }
 
 /// The state of a voice channel with the bot in it.
@@ -144,16 +161,22 @@ pub trait VoiceChannels: Send + Sync {
         lines: &str,
     ) -> Result<(), PlatformError>;
 
-    /// Joins the voice channel that the person is in; returns its name.
-    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError>;
+    /// Joins the voice channel that the person is in, and asks those who are there whether it may hear them.
+    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<JoinedCall, VoiceError>;
 
     /// Leaves the voice channel that the person is in.
     async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
 
     /// Says a text in the voice channel that the person is in.
+    ///
+    /// # Errors
+    /// The bot is not there with them, it is muted, or nobody can hear it.
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError>;
 
     /// Says a text there in a manner of its own.
+    ///
+    /// # Errors
+    /// Those of [`VoiceChannels::say`], and [`VoiceError::NoVoice`] if nobody has the voice that it needs.
     async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError>;
 
     /// Is quiet from now on in the voice channel that the person is in, or talks again.
@@ -218,6 +241,8 @@ pub struct CallPersona {
 pub struct CallManner {
     /// Id of its voice. Without one, or where nobody has it, the usual voice speaks.
     pub voice: Option<String>,
+    /// Whether no other voice may speak where nobody has this one.
+    pub needs_voice: bool,
     /// Pace as a factor of the voice's own.
     pub pace: Option<f32>,
     /// Pitch as a factor of the voice's own.

@@ -443,6 +443,10 @@ impl Platform for Discord {
         self.connected()?.show(outbound, None).await.map(drop)
     }
 
+    fn is_heard(&self, chat: &ChatId) -> bool {
+        id::voice_channel_of(chat).is_some()
+    }
+
     async fn is_for_adults(&self, chat: &ChatId) -> Result<bool, PlatformError> {
         Ok(self.connected()?.directory.is_for_adults(chat))
     }

@@ -1,15 +1,42 @@
 //! The models of speech on this machine: which are there, and which are missing.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Context as _, bail};
 use azera_config::{Config, RecognitionApi, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, Models, State};
+use azera_voice_api::Error;
 use azera_voice_engines::{ESPEAK, Espeak, EspeakLimits, LocalVoices, VoiceFile};
+use azera_voice_whisper::Whisper;
 
 use crate::bootstrap;
 use crate::doctor::Found;
+
+/// Why speech does not work, in words for everybody in a chat: without paths and addresses. The error that it is the context of
+/// says more, for the log.
+#[derive(Debug)]
+pub struct ForPeople(pub String);
+
+impl fmt::Display for ForPeople {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Says that the file of a model cannot be used, and what the operator does.
+pub fn broken(model: &InstalledModel, error: &Error) -> ForPeople {
+    let (name, file) = (&model.entry.name, model.path.file_name().unwrap_or_default().to_string_lossy());
+    let why = match error {
+        Error::Model { why, .. } => format!(": {why}"),
+        _ => String::new(),
+    };
+    ForPeople(format!(
+        "the file {file} of the model {name} cannot be used{why}; the operator checks it with `azera models verify {name}`, \
+         removes it with `azera models remove {name}` and fetches it again with `azera models pull {name}`"
+    ))
+}
 
 /// Returns the installed models of a kind, the one in use first. If that one is not here, the others take its place,
 /// unless the configuration names it.
@@ -79,7 +106,12 @@ pub fn check_voices(config: &Config, models: &Models) -> anyhow::Result<()> {
             Err(error) => broken = Some((model.entry.name, error)),
         }
     }
-    broken.map_or(Ok(()), |(name, error)| Err(error).with_context(|| format!("cannot read the voice {name}")))
+    let told = |name: &str| {
+        ForPeople(format!(
+            "the file of the voice {name} cannot be read; the operator checks it with `azera models verify {name}`"
+        ))
+    };
+    broken.map_or(Ok(()), |(name, error)| Err(error).with_context(|| told(&name)))
 }
 
 /// Returns espeak-ng, if it speaks here: the program is installed, and neither a voice nor a server is there. The program is
@@ -154,14 +186,29 @@ pub fn told_missing(missing: &[String]) -> String {
 
 /// Checks the models of speech for `azera doctor`.
 pub fn check(config: &Config) -> Found {
+    if !config.voice.enabled && !config.voice.calls {
+        return Found::Good("switched off by voice.enabled = false and voice.calls = false".into());
+    }
     let checked = bootstrap::models(config).and_then(|models| {
-        let for_messages = missing(config, &models, false)?;
-        let missing = missing(config, &models, true)?;
+        let for_messages = config.voice.enabled && !missing(config, &models, false)?.is_empty();
+        let missing = missing(config, &models, config.voice.calls)?;
         let mut here = Vec::new();
         for (kind, does) in [(Kind::Speech, "hears"), (Kind::Voice, "speaks"), (Kind::Vad, "tells speech from noise")] {
-            here.extend(installed(config, &models, kind)?.first().map(|model| format!("{} {does}", model.entry.name)));
+            let found = installed(config, &models, kind)?.into_iter().next();
+            let found = found.filter(|_| kind != Kind::Vad || config.voice.calls);
+            if let Some(model) = found.as_ref().filter(|_| kind == Kind::Speech)
+                && let Err(error) = Whisper::check(&model.path)
+            {
+                bail!(broken(model, &error));
+            }
+            here.extend(found.map(|model| format!("{} {does}", model.entry.name)));
         }
-        let needed_by = if for_messages.is_empty() { "calls" } else { "voice messages and calls" };
+        check_voices(config, &models)?;
+        let needed_by = match (for_messages, config.voice.calls) {
+            (true, true) => "voice messages and calls",
+            (true, false) => "voice messages",
+            (false, _) => "calls",
+        };
         let resort = match last_resort(config, &models)? {
             Some(_) => Some(bootstrap::chosen(config, &models, Kind::Voice)?),
             None => None,
@@ -184,7 +231,10 @@ pub fn check(config: &Config) -> Found {
     });
     let is_good = missing.is_empty() && resort.is_none();
     here.extend(resort);
-    // The detector of speech has no server, so something is here.
+    if !config.voice.calls {
+        here.push("calls are switched off by voice.calls = false".to_owned());
+    }
+    // The detector of speech has no server, so something is here; or that calls are off.
     if is_good { Found::Good(here.join(", ")) } else { Found::Note(here.join("; ")) }
 }
 

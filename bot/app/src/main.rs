@@ -19,6 +19,7 @@ mod discord;
 mod discord;
 mod doctor;
 mod health;
+mod hearing;
 mod hearth;
 mod hook;
 mod images;

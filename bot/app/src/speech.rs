@@ -8,15 +8,13 @@ use azera_config::{Config, VoiceReplies};
 use azera_engine::{Engine, Voice};
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{Error, Listener, Speaker, SpeechToText, TextToSpeech};
+use azera_voice_servers::{ServerRecognizer, WithFallback};
 use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
-use azera_voice_whisper::{Options, Whisper};
 
+use crate::hearing::Hearing;
 use crate::set_aside::unless_wrong;
 use crate::voice_clones::GivenSamples;
 use crate::{bootstrap, local_speech, speech_servers};
-
-/// The most threads; more do not make these small models faster.
-const MAX_THREADS: usize = 8;
 
 /// Lets the engine hear voice messages and speak, as far as a server is configured or the models are on this machine. The
 /// log says once what is missing. A model is loaded when it is first needed.
@@ -59,20 +57,23 @@ pub fn keep_samples(engine: &Engine, config: &Config) -> anyhow::Result<()> {
 fn listener(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Listener>>> {
     let server = unless_wrong("recognition_server", speech_servers::recognizer(config, None));
     let installed = installed(config, models, Kind::Speech).context("voice.speech_model")?;
-    let loading = Options { threads: threads(config).min(MAX_THREADS), language: None };
-    let here = installed.map(|installed| -> Open<dyn SpeechToText> {
-        Box::new(move || Ok(Arc::new(Whisper::load(&installed.path, &installed.entry.name, &loading)?)))
-    });
-    let open = match (server, here) {
-        (None, None) => return Ok(None),
-        (None, Some(here)) => here,
-        (Some(server), here) => {
-            let here = here.unwrap_or_else(|| Box::new(|| Err(missing("the speech model"))));
-            let engine = speech_servers::recognizer_with_fallback(server, here);
-            Box::new(move || Ok(engine.clone()))
+    let hearing = installed.map(|installed| Hearing::of(config, &installed));
+    let Some(engine) = recogniser(server, hearing) else { return Ok(None) };
+    let open: Open<dyn SpeechToText> = Box::new(move || Ok(Arc::clone(&engine)));
+    Ok(Some(Arc::new(RecordingListener::new(open, config.voice.max_seconds))))
+}
+
+/// Returns what recognises speech: the server with the model on this machine behind it, or one of them; `None` if neither is
+/// there.
+pub fn recogniser(server: Option<ServerRecognizer>, hearing: Option<Arc<Hearing>>) -> Option<Arc<dyn SpeechToText>> {
+    let engine: Arc<dyn SpeechToText> = match (server, hearing) {
+        (None, hearing) => hearing?,
+        (Some(server), Some(hearing)) => Arc::new(WithFallback::recognizer(Arc::new(server), hearing)),
+        (Some(server), None) => {
+            speech_servers::recognizer_with_fallback(server, Box::new(|| Err(missing("the speech model"))))
         }
     };
-    Ok(Some(Arc::new(RecordingListener::new(open, config.voice.max_seconds))))
+    Some(engine)
 }
 
 async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Speaker>>> {

@@ -3,17 +3,23 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_call::{Engines, Loadable, OnDemand};
 use azera_voice_engines::{LocalVoices, SileroVad};
-use azera_voice_servers::{LazyRecognizer, WithFallback};
-use azera_voice_whisper::{Options, Whisper};
+use azera_voice_servers::USUAL_VOICE;
+use azera_voice_whisper::Whisper;
 
-use crate::speech::reading;
+use crate::hearing::Hearing;
+use crate::local_speech::ForPeople;
+use crate::speech::{self, reading};
 use crate::{bootstrap, local_speech, speech_servers};
+
+/// Told where nothing speaks.
+const SERVER_AWAY: &str = "the speech server does not answer or tells no voice, and no voice is on this machine to take its \
+                           place; the operator finds the reason with `azera doctor`";
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
@@ -29,19 +35,20 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let missing = local_speech::apart(config, &models, |config, models| local_speech::missing(config, models, true));
     let missing = missing.await?;
     if !missing.is_empty() {
-        bail!(local_speech::told_missing(&missing));
+        bail!(ForPeople(local_speech::told_missing(&missing)));
     }
-    let activity =
-        SileroVad::open(&first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?.path)?;
+    let detector = first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?;
+    let activity = SileroVad::open(&detector.path).map_err(|error| unusable(&detector, error))?;
     let mut loadable = Vec::new();
     let recogniser = recogniser(config, &models, &mut loadable)?;
     let speaker = speaker(config, &models, &mut loadable).await?;
-    let usual = speaker
-        .voices()
-        .into_iter()
-        .find(|voice| !voice.id.starts_with(CLONE_MARK))
-        .context("the speech server has no voice")?
-        .id;
+    let voices = speaker.voices().into_iter().filter(|voice| !voice.id.starts_with(CLONE_MARK));
+    let voices: Vec<String> = voices.map(|voice| voice.id).collect();
+    let usual = match voices.as_slice() {
+        [] => bail!(ForPeople("the speech server has no voice".to_owned())),
+        [only] if only == USUAL_VOICE => bail!(ForPeople(SERVER_AWAY.to_owned())),
+        [usual, ..] => usual.clone(),
+    };
     let activity = Mutex::new(activity);
     let open = move || -> Box<dyn VoiceActivity> {
         Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
@@ -54,32 +61,30 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     Ok(engines.loaded_on_demand(OnDemand::new(loadable, unload_after)))
 }
 
-/// The recogniser on this machine.
+/// The recogniser on this machine, as calls load it ahead. It is unloaded where it is shared.
 struct Recogniser {
-    engine: Arc<LazyRecognizer>,
+    hearing: Arc<Hearing>,
     /// True if it only takes the place of a server. It is not loaded ahead then.
     is_fallback: bool,
 }
 
 impl Loadable for Recogniser {
     fn load(&self, _: &str) -> Result<(), Error> {
-        if self.is_fallback { Ok(()) } else { self.engine.open() }
+        if self.is_fallback { Ok(()) } else { self.hearing.load() }
     }
 
-    fn unload(&self) {
-        self.engine.close();
-    }
+    fn unload(&self) {}
 
     fn speaks(&self) -> bool {
         false
     }
 
     fn is_in_use(&self) -> bool {
-        self.engine.is_in_use()
+        false
     }
 
     fn uses(&self) -> u64 {
-        self.engine.uses()
+        0
     }
 }
 
@@ -117,28 +122,17 @@ fn recogniser(
     models: &Models,
     loadable: &mut Vec<Box<dyn Loadable>>,
 ) -> anyhow::Result<Arc<dyn SpeechToText>> {
-    let options = Options { threads: threads(config), language: None };
     let server = speech_servers::recognizer(config, None)?;
-    let here = match first(config, models, Kind::Speech)? {
-        None if server.is_none() => bail!("the speech model is gone"),
-        here => here,
-    };
+    let here = first(config, models, Kind::Speech)?;
     if let (Some(here), None) = (&here, &server) {
         // It is loaded when somebody speaks. Whoever asks the bot in must know before that nothing would be heard.
-        Whisper::check(&here.path)?;
+        Whisper::check(&here.path).map_err(|error| unusable(here, error))?;
     }
-    let name = here.as_ref().map_or("the speech model", |here| here.entry.name.as_str()).to_owned();
-    let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
-        let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
-        let here = here.as_ref().ok_or_else(missing)?;
-        Ok(Arc::new(Whisper::load(&here.path, &here.entry.name, &options)?))
-    };
-    let engine = Arc::new(LazyRecognizer::new(name, open));
-    loadable.push(Box::new(Recogniser { engine: Arc::clone(&engine), is_fallback: server.is_some() }));
-    Ok(match server {
-        Some(server) => Arc::new(WithFallback::recognizer(Arc::new(server), engine)),
-        None => engine,
-    })
+    let hearing = here.map(|here| Hearing::of(config, &here));
+    if let Some(hearing) = &hearing {
+        loadable.push(Box::new(Recogniser { hearing: Arc::clone(hearing), is_fallback: server.is_some() }));
+    }
+    speech::recogniser(server, hearing).context("the speech model is gone")
 }
 
 async fn speaker(
@@ -166,6 +160,11 @@ async fn speaker(
             Ok(espeak.context("the voice is gone")?)
         }
     }
+}
+
+fn unusable(model: &InstalledModel, error: Error) -> anyhow::Error {
+    let told = local_speech::broken(model, &error);
+    anyhow!(error).context(told)
 }
 
 /// Returns the model of a kind that is used: the one in use, or another one that is here.

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct Voice {
     /// Hear voice messages, and answer them by voice. This needs a speech model and a voice on this machine, which
     /// `azera models pull whisper-base` and `azera models pull piper-en-us-joe` fetch, or the servers of
-    /// `[recognition_server]` and `[speech_server]`. Without them, people get and send text only.
+    /// `[recognition_server]` and `[speech_server]`. Without them, people get and send text only. Calls have a setting of
+    /// their own.
     pub enabled: bool,
+    /// Talk in voice channels when somebody asks for it (`/voice join`). With false, Azera joins none.
+    pub calls: bool,
     /// The model that recognises speech; by default the one in use, which `azera models list` shows.
     #[schemars(length(min = 1, max = 100), example = "whisper-base")]
     pub speech_model: Option<String>,
@@ -20,8 +23,8 @@ pub struct Voice {
     /// Let the program espeak-ng speak where neither a voice nor a server is there, if it is installed. It knows many
     /// languages, and sounds like a machine.
     pub espeak: bool,
-    /// How long nobody may talk in calls until the models of speech are unloaded, in seconds. They are loaded again when
-    /// somebody talks. With 0, they stay loaded after they were used once.
+    /// How long nobody may talk, in calls or in voice messages, until the models of speech are unloaded, in seconds. They
+    /// are loaded again when somebody talks. With 0, they stay loaded after they were used once.
     #[schemars(range(min = 60, max = 86_400), extend("x-or-zero" = true))]
     pub unload_after_s: u32,
     /// When replies are also spoken, where a place has no setting of its own (`/voice replies`).
@@ -57,6 +60,7 @@ impl Default for Voice {
     fn default() -> Self {
         Self {
             enabled: true,
+            calls: true,
             speech_model: None,
             voice: None,
             espeak: true,

@@ -132,8 +132,8 @@ impl Engine {
 
 /// Returns a manner in the form that calls take.
 pub(crate) fn in_call(manner: Manner) -> CallManner {
-    let Manner { voice, needs_voice: _, pace, pitch, liveliness, language } = manner;
-    CallManner { voice, pace, pitch, liveliness, language }
+    let Manner { voice, needs_voice, pace, pitch, liveliness, language } = manner;
+    CallManner { voice, needs_voice, pace, pitch, liveliness, language }
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::abilities::Abilities;
 use crate::alternate::alternate;
 use crate::beyond::beginning;
+use crate::cut::cut_middle;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
@@ -44,6 +45,11 @@ const CARRIED_SHARE: usize = 4;
 /// What stands before guidance.
 const GUIDANCE_HEADING: &str = "[For this reply:";
 
+/// How to talk where the reply is heard. It stands in the last turn, so that what comes before is evaluated once for calls and
+/// for written messages.
+const ALOUD: &str =
+    "This is heard, not read: talk in a few short plain sentences, without lists, headings, tables or links.";
+
 /// The role that people play unless they choose another.
 static DEFAULT_ROLE: LazyLock<Option<Persona>> = LazyLock::new(|| azera_personas::built_in("protag"));
 
@@ -75,9 +81,11 @@ pub struct PromptParts<'a> {
     pub lore: &'a [String],
     /// Instructions for the style of the reply, one per line, the most important first.
     pub style: &'a [String],
-    /// True to leave out tasks, lore and the person's role, because no role is played. Their room stays empty, so that
+    /// True to leave out tasks, lore, the person's role and how to talk aloud, because no role is played. Their room stays empty, so that
     /// [`history_cut`] stays right.
     pub plainly: bool,
+    /// True if the reply is heard: in a call, or as the voice message that answers one.
+    pub aloud: bool,
     /// What the persona can do besides talking.
     pub abilities: Abilities,
     /// True if several people may speak here. Then every line carries its speaker's name.
@@ -107,6 +115,7 @@ impl<'a> PromptParts<'a> {
             lore: &[],
             style: &[],
             plainly: false,
+            aloud: false,
             abilities: Abilities::default(),
             group: false,
             carried: &[],
@@ -381,6 +390,7 @@ fn guidance(
     }
     let reminder = form.reminders.then(|| reminder(parts.abilities, person, parts.message, parts.history)).flatten();
     guidance.extend(reminder.map(|text| (FragmentKind::Reminder, text)));
+    guidance.extend((form.aloud && parts.aloud).then(|| (FragmentKind::Aloud, ALOUD.to_owned())));
     let is_asked = form.language && !is_material(&parts.message.text);
     let language = is_asked.then(|| foreign_language(parts.message, parts.history)).flatten();
     guidance.extend(language.map(|language| (FragmentKind::Language, format!("Answer in {}.", language.eng_name()))));
@@ -476,22 +486,4 @@ fn history_start(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> u
         start += aligned.unwrap_or(0);
     }
     start
-}
-
-/// Cuts the middle out of a text of more than `room` tokens, because a question is mostly at the beginning or the end.
-fn cut_middle(text: &str, room: usize, count: &dyn Fn(&str) -> usize) -> String {
-    if count(text) <= room {
-        return text.to_owned();
-    }
-    let chars: Vec<char> = text.chars().collect();
-    let mut keep = chars.len();
-    loop {
-        keep = keep * 3 / 4;
-        let head: String = chars.iter().take(keep / 2).collect();
-        let tail: String = chars.iter().skip(chars.len() - keep / 2).collect();
-        let cut = format!("{head} [...] {tail}");
-        if count(&cut) <= room || keep < 8 {
-            return cut;
-        }
-    }
 }

@@ -100,6 +100,9 @@ pub struct Form {
     pub language: bool,
     /// True if a rule stands again next to the message that it is about. Models of a billion weights forget it otherwise.
     pub reminders: bool,
+    /// True if the prompt says how to talk where the reply is heard. The smallest models write plain sentences anyway, and
+    /// take each further line for something to talk about.
+    pub aloud: bool,
     /// True if the reply is one sentence that begins with what the persona cannot do where the message asks for a story, a
     /// poem, a sum or a deed. Without it, a model of a hundred million weights writes what only looks like an answer.
     pub declines: bool,
@@ -236,6 +239,7 @@ fn tiny() -> Form {
         today: false,
         language: false,
         reminders: false,
+        aloud: false,
         declines: true,
         only_english: false,
         alternates: false,
@@ -271,6 +275,7 @@ fn small() -> Form {
         today: true,
         language: true,
         reminders: false,
+        aloud: false,
         declines: false,
         only_english: false,
         alternates: false,
@@ -285,6 +290,7 @@ fn medium() -> Form {
     Form {
         rules: FULL_RULES,
         reminders: true,
+        aloud: true,
         unsaid: Unsaid::PersonaAndTalk,
         carried_tokens: 400,
         reply_tokens: 500,
@@ -310,6 +316,7 @@ fn large() -> Form {
         guidance: true,
         language: false,
         reminders: false,
+        aloud: true,
         thinking: sampling.clone(),
         sampling,
         ..small()

@@ -15,6 +15,8 @@ pub enum FragmentKind {
     Task,
     /// The rule that the message is about.
     Reminder,
+    /// How to talk where the reply is heard.
+    Aloud,
     /// The role that the person plays.
     UserPersona,
     /// The language to answer in.
@@ -42,6 +44,7 @@ impl FragmentKind {
             Self::History => "history",
             Self::Task => "task",
             Self::Reminder => "reminder",
+            Self::Aloud => "aloud",
             Self::UserPersona => "user persona",
             Self::Language => "language",
             Self::Today => "day",

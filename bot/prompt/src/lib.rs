@@ -15,6 +15,7 @@ mod abilities;
 mod alternate;
 mod beyond;
 mod compose;
+mod cut;
 mod form;
 mod fragment;
 mod language;

@@ -40,6 +40,7 @@ fn parts<'a>(
         group,
         style: &[],
         plainly: false,
+        aloud: false,
         abilities: Abilities::default(),
         carried: &[],
         notes: None,
@@ -70,6 +71,37 @@ fn only_a_tiny_model_begins_with_what_it_cannot_do() {
     assert_eq!(beginning("smollm2", None, "My cat is a fox."), None);
     assert_eq!(beginning("qwen2", Some(500_000_000), "Tell me a story about a fox."), None);
     assert_eq!(beginning("qwen2", Some(1_500_000_000), "Tell me a story about a fox."), None);
+}
+
+#[test]
+fn only_the_last_turn_says_that_a_reply_is_heard_and_only_to_models_that_follow_it() {
+    let persona = azera();
+    let history = [line(0, Some("Ann"), "Hello!"), line(1, None, "Hello, Ann.")];
+    let message = line(2, Some("Ann"), "What should I pack for a day on the islands?");
+    let written = parts(&persona, false, &history, &[], &message);
+    let heard = PromptParts { aloud: true, ..written.clone() };
+    for (model, parameters, follows) in [
+        ("smollm2", None, false),
+        ("qwen2", Some(500_000_000), false),
+        ("qwen2", Some(1_500_000_000), true),
+        ("mistral", Some(24_000_000_000), true),
+    ] {
+        let form = form_for(model, parameters);
+        let [written, heard] = [&written, &heard].map(|parts| compose(&form, parts, ROOMY, &words).unwrap().messages);
+        let ((last, before), (last_heard, before_heard)) = (written.split_last().unwrap(), heard.split_last().unwrap());
+        assert_eq!(before, before_heard, "{model}: what comes before is evaluated once for both");
+        let line = "[For this reply: This is heard, not read: talk in a few short plain sentences, without lists, headings, \
+                    tables or links.]\n\n";
+        let expected = if follows { format!("{line}{}", last.content) } else { last.content.clone() };
+        assert_eq!(last_heard.content, expected, "{model}");
+        // To somebody in danger the persona writes.
+        let plainly = compose(&form, &PromptParts { plainly: true, ..heard_parts(&persona, &message) }, ROOMY, &words);
+        assert!(!shown(&plainly.unwrap().messages).contains("This is heard"), "{model}");
+    }
+}
+
+fn heard_parts<'a>(persona: &'a Persona, message: &'a Line) -> PromptParts<'a> {
+    PromptParts { aloud: true, ..parts(persona, false, &[], &[], message) }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{
-    Audio, Error, Manner, MissingVoices, Piece, SpeechToText, Style, TextToSpeech, Transcript, VoiceActivity,
+    Audio, CLONE_MARK, Error, Manner, MissingVoices, Piece, SpeechToText, Style, TextToSpeech, Transcript, Voice,
+    VoiceActivity,
 };
 use azera_voice_room::{Expected, RecognitionId, Said};
 use azera_voice_spoken::{CodeNote, Options};
@@ -37,7 +38,8 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Puts the engines together. `usual` is how the speaker speaks for a persona without a manner of its own.
+    /// Puts the engines together. `usual` is how the speaker speaks for a persona without a manner of its own. If the speaker
+    /// has no such voice any more, its first one takes the place: a server that came back tells other voices than before.
     pub fn new(
         recogniser: Arc<dyn SpeechToText>,
         speaker: Arc<dyn TextToSpeech>,
@@ -78,7 +80,7 @@ impl Engines {
     /// Returns how a text is read aloud in a style: in its language if the voice can, or else in that of the voice.
     pub(crate) fn options_of(&self, style: &Style) -> Options {
         let voices = self.speaker.voices();
-        let voice = voices.iter().find(|voice| voice.id == style.voice);
+        let voice = voices.iter().find(|voice| voice.id == style.voice).or_else(|| first_of(&voices));
         let of_voice = voice.map_or("en", |voice| voice.language.as_str());
         let can_read = |language: &&str| voice.is_none_or(|voice| self.speaker.reads(voice, language));
         self.reading.clone().in_language(style.language.as_deref().filter(can_read).unwrap_or(of_voice))
@@ -98,7 +100,14 @@ impl Engines {
 
     /// Returns the style of a manner. If nobody has its voice, the usual one speaks, and the log says so once.
     pub(crate) fn style_of(&self, manner: &Manner) -> Style {
-        let style = manner.style(&self.speaker.voices(), &self.usual);
+        let voices = self.speaker.voices();
+        let mut usual = self.usual.clone();
+        if !voices.iter().any(|voice| voice.id == usual.voice)
+            && let Some(first) = first_of(&voices)
+        {
+            usual.voice.clone_from(&first.id);
+        }
+        let style = manner.style(&voices, &usual);
         self.missing.note(manner, &style);
         style
     }
@@ -115,6 +124,11 @@ impl Engines {
         let known = voices.into_iter().map(|voice| voice.id).collect();
         Err(Error::UnknownVoice { voice: self.style.voice.clone(), known })
     }
+}
+
+/// Returns the first voice that nobody recorded.
+fn first_of(voices: &[Voice]) -> Option<&Voice> {
+    voices.iter().find(|voice| !voice.id.starts_with(CLONE_MARK))
 }
 
 /// Plays pieces of sound one after the other, and knows how much of them was played.

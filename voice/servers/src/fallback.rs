@@ -101,9 +101,9 @@ impl WithFallback<dyn TextToSpeech> {
         let same = voices.iter().find(|voice| voice.id == style.voice);
         let voice = same.or_else(|| voices.first()).map_or(&style.voice, |voice| &voice.id);
         let style_instead = Style { voice: voice.clone(), ..style.clone() };
-        // The caller expects the rate of the voice that it asked for.
+        // The caller expects the rate of the voice that it asked for. One that nobody lists is the usual one of `first`.
         let known = TextToSpeech::voices(self);
-        let promised = known.iter().find(|voice| voice.id == style.voice).map(|voice| voice.rate);
+        let promised = known.iter().find(|voice| voice.id == style.voice).or(known.first()).map(|voice| voice.rate);
         let Some(promised) = promised else { return self.second.speak(sentence, &style_instead, take) };
         let mut resampler = None;
         let mut wish = ControlFlow::Continue(());

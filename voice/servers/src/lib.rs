@@ -40,4 +40,4 @@ pub use recognizer::{MAX_UTTERANCE_SECONDS, RecognitionApi, RecognizerConfig, Se
 pub use samples::{Numbers, Samples};
 pub use server::{MAX_ANSWER_BYTES, MAX_LATENTS_BYTES};
 pub use sound::MAX_SOUND_SECONDS;
-pub use voices::{SERVER_VOICE_RATE, ServerVoices, SpeechApi, VoicesConfig};
+pub use voices::{SERVER_VOICE_RATE, ServerVoices, SpeechApi, USUAL_VOICE, VoicesConfig};

@@ -22,6 +22,9 @@ use crate::xtts;
 pub const SERVER_VOICE_RATE: SampleRate = SampleRate(24_000);
 /// The most voices of a server that are kept.
 const MAX_VOICES: usize = 1_000;
+/// The id of the voice with which a server speaks by itself, where none is configured. It stands in the list until the server
+/// has told its voices. It means the first that the server lists, and never a recording.
+pub const USUAL_VOICE: &str = "usual-voice";
 
 /// The interface of a server that speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,8 +74,8 @@ pub struct ServerVoices {
     server: Server,
     handle: Handle,
     config: VoicesConfig,
-    /// The configured voice, until the server has told its own.
-    configured: Vec<Voice>,
+    /// The configured voice or [`USUAL_VOICE`], until the server has told its own.
+    untold: Voice,
     told: OnceLock<Told>,
     levels: KnownLevels,
 }
@@ -101,8 +104,8 @@ impl ServerVoices {
         {
             return Err(server.wrong("model", "must name a model of the server"));
         }
-        let configured = config.voice.iter().map(|id| voice(&server, &config, id)).collect();
-        Ok(Self { configured, told: OnceLock::new(), levels: KnownLevels::default(), server, handle, config })
+        let untold = voice(&server, &config, config.voice.as_deref().unwrap_or(USUAL_VOICE));
+        Ok(Self { untold, told: OnceLock::new(), levels: KnownLevels::default(), server, handle, config })
     }
 
     /// Asks whether the server works, which fills the list of voices. Returns what is worth knowing, such as a voice
@@ -250,7 +253,7 @@ fn heard(samples: Vec<f32>) -> Piece {
 
 impl TextToSpeech for ServerVoices {
     fn voices(&self) -> Vec<Voice> {
-        let Some(told) = self.told.get() else { return self.configured.clone() };
+        let Some(told) = self.told.get() else { return vec![self.untold.clone()] };
         self.ids(told).iter().map(|id| voice(&self.server, &self.config, id)).collect()
     }
 
@@ -268,10 +271,12 @@ impl TextToSpeech for ServerVoices {
     ) -> Result<(), Error> {
         let told = self.handle.block_on(self.told())?;
         let ids = self.ids(told);
-        if !ids.contains(&style.voice) {
+        let usual = || told.listed.as_ref().and_then(|listed| listed.first()).filter(|_| style.voice == USUAL_VOICE);
+        let Some(voice) = Some(&style.voice).filter(|voice| ids.contains(voice)).or_else(usual) else {
             let known = ids.into_iter().filter(|id| !id.starts_with(CLONE_MARK)).collect();
             return Err(Error::UnknownVoice { voice: style.voice.clone(), known });
-        }
+        };
+        let style = &Style { voice: voice.clone(), ..style.clone() };
         if !sentence.contains(char::is_alphanumeric) {
             return Ok(());
         }

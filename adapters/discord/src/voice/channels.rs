@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CallManner, CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError,
-    VoiceStatus,
+    CallManner, CallWish, CaptionStatus, JoinedCall, PlatformError, RecordStatus, SentRecording, VoiceChannels,
+    VoiceError, VoiceStatus,
 };
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, UserId};
@@ -41,14 +41,14 @@ impl Channels {
         Ok((guild, channel, call))
     }
 
-    /// Returns the call that a person takes part in, with its channel. If the bot is mute there, it talks again.
-    async fn heard_call(&self, chat: &ChatId, person: &PersonId) -> Result<(ChannelId, Call), VoiceError> {
+    /// Returns the call that a person takes part in, with its channel, if people hear there what the bot says.
+    fn heard_call(&self, chat: &ChatId, person: &PersonId) -> Result<(ChannelId, Call), VoiceError> {
         let (guild, channel, call) = self.call_with(chat, person)?;
         if self.0.is_silenced(channel) {
             return Err(VoiceError::Silenced);
         }
         if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
-            self.mute(chat, person, false).await?;
+            return Err(VoiceError::Muted);
         }
         Ok((channel, call))
     }
@@ -92,12 +92,13 @@ impl VoiceChannels for Channels {
         self.0.send_help(question, voice_chat, person, lines).await
     }
 
-    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError> {
+    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<JoinedCall, VoiceError> {
         let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
         let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
         self.0.join(guild, channel).await?;
         let found = self.0.line()?.directory.channel(channel);
-        Ok(found.map_or_else(|| "your voice channel".to_owned(), |found| found.name))
+        let name = found.map_or_else(|| "your voice channel".to_owned(), |found| found.name);
+        Ok(JoinedCall { name, may_ask: self.0.may_ask(channel) })
     }
 
     async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError> {
@@ -107,14 +108,19 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        let (channel, call) = self.heard_call(chat, person).await?;
+        let (channel, call) = self.heard_call(chat, person)?;
         call.say(text);
         self.send_code_of(channel, person, text);
         Ok(())
     }
 
     async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError> {
-        let (channel, call) = self.heard_call(chat, person).await?;
+        let (channel, call) = self.heard_call(chat, person)?;
+        if let Some(voice) = manner.voice.as_ref().filter(|_| manner.needs_voice)
+            && !self.0.has_voice(voice).await?
+        {
+            return Err(VoiceError::NoVoice);
+        }
         call.say_in(text, personas::manner(manner));
         self.send_code_of(channel, person, text);
         Ok(())
@@ -134,6 +140,9 @@ impl VoiceChannels for Channels {
         let Some(channel) = id::voice_channel_of(voice_chat) else { return may_be_heard };
         if !may_be_heard {
             self.0.refuse_captions(channel, person);
+        }
+        if let Some(user) = id::user_of(person) {
+            self.0.ask_no_more(channel, user);
         }
         let is_heard = self.0.heard_now(channel, person, Some(may_be_heard)) == Some(true);
         if let Some(call) = self.0.call_in(channel) {

@@ -28,6 +28,9 @@ impl VoiceCalls {
                 Some(false)
             }
         };
+        if let (None, Some(key)) = (decision, self.call_of(guild, channel)) {
+            self.ask_soon(key, user);
+        }
         call.joined(person, self.name(guild, user), decision);
     }
 
@@ -68,6 +71,7 @@ impl VoiceCalls {
 
     async fn is_gone(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
         self.recording_is_left_by(channel, user);
+        self.ask_no_more(channel, user);
         self.look_who_hears(guild, channel, Some(user));
         self.recording_has_other_people(guild, channel).await;
         if self.goes_on_without_others(guild, channel, Some(user)).await

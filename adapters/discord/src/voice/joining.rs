@@ -14,6 +14,7 @@ use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
+use super::consent::Questions;
 use super::gaps::connection_in;
 use super::link::{AskedMoves, Link};
 use super::personas::{Speakers, manner};
@@ -36,18 +37,20 @@ const NOT_ALLOWED: &str = "I left this voice channel: my connection broke, and I
                            permissions View Channel and Connect here, and Speak if it is no stage, and then `/voice join` \
                            tries again.";
 
-/// How long Discord may take in voice channels.
+/// How long Discord and people may take in voice channels.
 #[derive(Debug, Clone, Copy)]
 pub struct CallWaits {
     /// To let the bot in.
     pub arrival: Duration,
     /// To say why it cut a connection: the bot was moved or thrown out, or the server changed.
     pub reason: Duration,
+    /// How long somebody who comes waits for others who come, to be asked together whether they may be heard.
+    pub others: Duration,
 }
 
 impl Default for CallWaits {
     fn default() -> Self {
-        Self { arrival: Duration::from_secs(10), reason: Duration::from_secs(2) }
+        Self { arrival: Duration::from_secs(10), reason: Duration::from_secs(2), others: Duration::from_secs(2) }
     }
 }
 
@@ -327,6 +330,7 @@ impl VoiceCalls {
             is_deafened: false,
             persona,
             speakers: Speakers::default(),
+            questions: Questions::opening(),
             captions: None,
             captions_turn: Arc::default(),
             caption_threads: HashMap::new(),
@@ -347,6 +351,9 @@ impl VoiceCalls {
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;
         }
+        let calls = self.clone();
+        // Discord may take long to show the question.
+        tokio::spawn(async move { calls.ask_those_who_wait(key).await });
         Ok(())
     }
 }

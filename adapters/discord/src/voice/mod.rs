@@ -8,12 +8,14 @@
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
 //! if everybody agreed, `joining` brings the bot into channels, `link` is the connection of a call, `following` follows the
 //! gateway, `gaps` knows what was said while it was lost, `silence` knows when nobody can hear the bot, `code` sends the
-//! code of replies, `ending` ends calls, `people` tells who is in a channel, and `help` takes care of people in danger.
+//! code of replies, `consent` asks people whether they may be heard, `ending` ends calls, `people` tells who is in a channel,
+//! and `help` takes care of people in danger.
 
 mod attendance;
 mod captions;
 mod channels;
 mod code;
+mod consent;
 mod ending;
 mod following;
 mod gaps;
@@ -51,6 +53,7 @@ use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use code::code_of;
+use consent::Questions;
 use ending::Ending;
 use gaps::Gaps;
 use link::{AskedMoves, Link};
@@ -102,6 +105,7 @@ struct Ongoing {
     /// The name of the persona that usually talks.
     persona: String,
     speakers: Speakers,
+    questions: Questions,
     captions: Option<Captions>,
     /// Held while captions begin or end.
     captions_turn: Arc<AsyncMutex<()>>,

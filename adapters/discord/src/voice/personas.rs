@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use azera_adapter::{CallManner, CallPersona, Making};
+use azera_adapter::{CallManner, CallPersona, Making, VoiceError};
 use azera_types::{ChatId, MessageId};
 use azera_voice_discord::Manner;
 use serenity::all::ChannelId;
@@ -39,8 +39,8 @@ impl Speakers {
 
 /// Returns how a persona speaks, as engines of speech take it.
 pub(super) fn manner(manner: CallManner) -> Manner {
-    let CallManner { voice, pace, pitch, liveliness, language } = manner;
-    Manner { voice, needs_voice: false, pace, pitch, liveliness, language }
+    let CallManner { voice, needs_voice, pace, pitch, liveliness, language } = manner;
+    Manner { voice, needs_voice, pace, pitch, liveliness, language }
 }
 
 impl VoiceCalls {
@@ -72,6 +72,16 @@ impl VoiceCalls {
             Ok(own) => call.begin(reply, manner(own)),
             Err(error) => tracing::warn!(%error, "cannot read how a persona speaks; the usual voice says its reply"),
         }
+    }
+
+    /// Returns true if somebody speaks with a voice now.
+    ///
+    /// # Errors
+    /// Speech does not work.
+    pub(super) async fn has_voice(&self, voice: &str) -> Result<bool, VoiceError> {
+        let (speech, _) = self.speech.get().ok_or(VoiceError::NotThere)?;
+        let engines = speech.engines().await.map_err(VoiceError::Unavailable)?;
+        Ok(engines.speaker.voices().iter().any(|known| known.id == voice))
     }
 
     /// Ends a reply that failed, so that its next try is said in its persona's manner again.

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Choice, ExpectedMessage};
+use azera_adapter::ExpectedMessage;
 use azera_types::{ChatId, Inbound, PersonId, Timestamp};
 use azera_voice_discord::{Lost, RecordingEnd, Report, RoomReport};
 use azera_voice_room::{Expected, Said};
-use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
+use serenity::all::{ChannelId, CreateMessage, GuildId};
 use tokio::sync::mpsc;
 
 use super::ending::Followed;
 use super::joining::Entry;
 use super::utterances::Utterances;
 use super::{CallKey, VoiceCalls};
-use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
 use crate::replies::nobody;
@@ -33,11 +32,6 @@ const VOICELESS: &str = "I could not say all of my answer: my voice does not wor
 /// What people read when nothing that they say is recognised.
 const CANNOT_HEAR: &str = "I cannot hear you: my recognition of speech does not work at the moment. The operator finds the \
                            reason in the log.";
-
-/// What people are asked before they are heard.
-const QUESTION: &str = "may I hear you in this voice channel? I recognise what you say, answer it aloud, and remember the \
-                        words for those who were in the room. I keep no sound, and you can change your mind at any time: \
-                        `/voice consent`.";
 
 impl VoiceCalls {
     /// Handles the reports of a call until it is over and what was said in it is recorded.
@@ -91,16 +85,14 @@ impl VoiceCalls {
             RoomReport::CannotHear => self.tell_soon(channel, CANNOT_HEAR),
             RoomReport::Voiceless => self.tell_soon(channel, VOICELESS),
             // What an earlier call in the channel asked for is not about this one.
-            RoomReport::Muted(_) | RoomReport::Ask(_) | RoomReport::Alone if !self.goes_on(key) => {}
+            RoomReport::Muted(_) | RoomReport::Alone if !self.goes_on(key) => {}
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
                 }
             }
-            RoomReport::Ask(person) => {
-                // Discord may take long to show the question. What others say does not wait for it.
-                tokio::spawn(self.clone().ask(channel, person));
-            }
+            // Whoever comes is asked with others who come: see `VoiceCalls::joined`.
+            RoomReport::Ask(_) => {}
             RoomReport::Alone => {
                 tracing::info!(%channel, "nobody else is in the voice channel");
                 self.leave(key).await;
@@ -172,26 +164,6 @@ impl VoiceCalls {
             call.decided(person.clone(), false);
         }
         may
-    }
-
-    /// Asks a person in the channel's text chat whether they may be heard.
-    pub(super) async fn ask(self: Arc<Self>, channel: ChannelId, person: PersonId) {
-        let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return };
-        let (Some(user), Ok(chat)) = (id::user_of(&person), id::voice_chat(channel)) else { return };
-        let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
-        let buttons = choices(&[choice("Hear me", "/voice consent yes"), choice("No", "/voice consent no")]);
-        let question = CreateMessage::new()
-            .content(format!("<@{user}>, {QUESTION}"))
-            .components(buttons)
-            .allowed_mentions(CreateAllowedMentions::new().users([user]));
-        match line.http.send_message(channel, Vec::new(), &question).await {
-            Ok(_) => {
-                if let Err(error) = host.was_asked(&chat, &person).await {
-                    tracing::warn!(%error, "cannot record that a person was asked");
-                }
-            }
-            Err(error) => tracing::warn!(error = in_words(&error), "cannot ask a person whether they may be heard"),
-        }
     }
 
     async fn leave(&self, key: CallKey) {

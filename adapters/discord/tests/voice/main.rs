@@ -5,6 +5,7 @@
 
 mod captions;
 mod code;
+mod consent;
 mod deafened;
 mod encrypted;
 mod engine;
@@ -22,7 +23,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{MessageAction, Platform, VoiceChannels, VoiceError};
+use azera_adapter::{JoinedCall, MessageAction, Platform, VoiceChannels, VoiceError};
 use azera_adapter_discord::{Discord, Limits, RecordingFolder, Settings};
 use azera_fake_discord::{FakeDiscord, Fault, Invoked, Mode, Network, Scope};
 use azera_types::{ChatId, MessageId, PersonId, SystemClock};
@@ -169,6 +170,11 @@ impl Room {
 
     /// Asks the bot in until it sees that the first person is in the channel.
     fn join(&self) -> Result<String, VoiceError> {
+        self.join_and_ask().map(|joined| joined.name)
+    }
+
+    /// Does the same. Tells also whether the bot may ask people there.
+    fn join_and_ask(&self) -> Result<JoinedCall, VoiceError> {
         self.until("the bot to see the person", || {
             match self.runtime.block_on(self.channels().join(&self.chat(), &self.person(0))) {
                 Err(VoiceError::NotInChannel) => None,

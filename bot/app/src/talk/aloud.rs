@@ -91,6 +91,10 @@ impl Platform for Aloud {
         self.console.place_for_all(chat).await
     }
 
+    fn is_heard(&self, _: &ChatId) -> bool {
+        true
+    }
+
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
         self.console.retract(chat, reply, at).await
     }

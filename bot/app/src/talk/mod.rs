@@ -98,8 +98,8 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
 
 /// Returns how a persona speaks, as engines of speech take it.
 fn manner(own: CallManner) -> Manner {
-    let CallManner { voice, pace, pitch, liveliness, language } = own;
-    Manner { voice, needs_voice: false, pace, pitch, liveliness, language }
+    let CallManner { voice, needs_voice, pace, pitch, liveliness, language } = own;
+    Manner { voice, needs_voice, pace, pitch, liveliness, language }
 }
 
 /// What the session hears of.

@@ -33,6 +33,7 @@ struct State {
     asked: Mutex<Vec<Asked>>,
     news: Condvar,
     stopped: AtomicBool,
+    is_away: AtomicBool,
 }
 
 /// A server on a port of its own.
@@ -45,6 +46,18 @@ pub struct Xtts {
 impl Xtts {
     pub fn start() -> Self {
         Self::start_as(false)
+    }
+
+    /// Starts one that answers nothing until it is let.
+    pub fn start_away() -> Self {
+        let xtts = Self::start();
+        xtts.state.is_away.store(true, Ordering::SeqCst);
+        xtts
+    }
+
+    /// Lets it answer from now on.
+    pub fn come_back(&self) {
+        self.state.is_away.store(false, Ordering::SeqCst);
     }
 
     /// Starts xtts-api-server, which takes no recordings over the network.
@@ -137,6 +150,7 @@ fn answer(mut stream: TcpStream, is_api_server: bool, state: &State) -> std::io:
     let mut request = head.split(' ');
     let (method, path) = (request.next().unwrap_or_default(), request.next().unwrap_or_default());
     let (status, kind, answer) = match (method, path) {
+        _ if state.is_away.load(Ordering::SeqCst) => ("503 Service Unavailable", "text/plain", Vec::new()),
         ("GET", "/speakers") if is_api_server => {
             ("200 OK", "application/json", br#"[{"name": "male", "voice_id": "male", "preview_url": ""}]"#.to_vec())
         }

@@ -2,7 +2,7 @@
 //! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`, `/voice say` in
 //! `voice_say.rs`, `/voice record` in `recordings.rs`.
 
-use azera_adapter::{CallWish, CaptionStatus, Choice, CommandAnswer, VoiceChannels, VoiceError};
+use azera_adapter::{CallWish, CaptionStatus, Choice, CommandAnswer, JoinedCall, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
 use azera_types::{Author, ChatId};
 
@@ -44,7 +44,15 @@ impl Commands {
         let (chat, person) = (&at.line.chat, &at.line.person);
         match (verb, rest.trim()) {
             ("join", "") => Ok(match voice.join(chat, person).await {
-                Ok(channel) => done(format!("I am coming to {channel}. I hear only people who agree to it.")),
+                Ok(JoinedCall { name, may_ask: true }) => done(format!(
+                    "I am coming to {name}. I hear only people who agree to it. I ask everybody there in its text chat, \
+                     and `/voice consent yes` does the same as the button."
+                )),
+                Ok(JoinedCall { name, may_ask: false }) => done(format!(
+                    "I am coming to {name}. I hear only people who agree to it, and I cannot ask them: I may not write \
+                     into its text chat. Give me the permissions View Channel and Send Messages there. Until then, \
+                     whoever wants to be heard writes `/voice consent yes`."
+                )),
                 Err(why) => no(&why),
             }),
             ("leave", "") => Ok(answered(voice.leave(chat, person).await, "I left the voice channel.")),

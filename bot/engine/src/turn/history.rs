@@ -24,6 +24,8 @@ pub(super) struct History {
     carried_lines: Vec<RecalledMemory>,
     pub(super) budget: Budget,
     pub(super) abilities: Abilities,
+    /// Whether the reply is heard.
+    aloud: bool,
     /// The first message of the conversation that the prompt shows.
     cut: usize,
     now: Timestamp,
@@ -34,6 +36,7 @@ impl History {
     pub(super) fn parts<'a>(&'a self, context: &'a TurnContext) -> PromptParts<'a> {
         PromptParts {
             abilities: self.abilities,
+            aloud: self.aloud,
             lore: &self.lore,
             user_persona: self.role.as_ref().map(|role| &role.persona),
             group: !matches!(context.place.kind, PlaceKind::Dm(_)),
@@ -83,9 +86,11 @@ impl Turns {
             draws: self.pictures.settings().is_some_and(|settings| settings.tells(context.model.info())),
             dreams: context.overrides.garden.dreams,
         };
+        let aloud = self.is_heard(request, context);
         let (carried, carried_lines) = Default::default();
         let now = self.services.clock.now();
-        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, abilities, cut: 0, now };
+        let mut history =
+            History { lines, last, lore, role, carried, carried_lines, budget, abilities, aloud, cut: 0, now };
         history.cut = history.measure(context)?;
         // Carried memories use part of the budget. Skip those that the history already shows.
         let carried = self.carried(&context.read_scope, &request.message.chat).await?;

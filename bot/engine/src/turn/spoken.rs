@@ -57,8 +57,8 @@ impl Turns {
         committed: &Committed,
     ) {
         let Some(speaker) = self.services.voice().speaker else { return };
-        let speaks = request.platform.voice_messages().is_some_and(|voice| voice.speaks_in(&committed.reply.chat));
-        if !speaks || !self.is_spoken(request, context, composition) {
+        // Help for somebody in danger is text alone.
+        if !self.is_spoken(request, context) || composition.style.is_in_danger() {
             return;
         }
         let reply = committed.reply.clone();
@@ -98,16 +98,26 @@ impl Turns {
         });
     }
 
-    /// Whether a reply is spoken: by the setting of its chat, or else of the configuration. Help for somebody in danger
-    /// and fixed sentences are text alone.
-    fn is_spoken(&self, request: &TurnRequest, context: &TurnContext, composition: &Composition) -> bool {
+    /// Whether a reply is heard and not read: in a call, or as the voice message that answers one.
+    pub(super) fn is_heard(&self, request: &TurnRequest, context: &TurnContext) -> bool {
+        let is_answered_aloud = || {
+            let voice = self.services.voice();
+            voice.speaker.is_some() && is_voice_message(request) && self.is_spoken(request, context)
+        };
+        request.platform.is_heard(&request.message.chat) || is_answered_aloud()
+    }
+
+    /// Whether a reply gets a sound: by the setting of its chat, or else of the configuration. Fixed sentences are text alone.
+    fn is_spoken(&self, request: &TurnRequest, context: &TurnContext) -> bool {
+        let chat = &request.message.chat;
+        let speaks = request.platform.voice_messages().is_some_and(|voice| voice.speaks_in(chat));
         let setting = context.chat.as_ref().and_then(|chat| chat.voice_replies);
         let is_wanted = match setting.unwrap_or(self.services.voice().replies) {
-            VoiceReplies::Auto => request.message.parts.iter().any(Part::is_voice_message),
+            VoiceReplies::Auto => is_voice_message(request),
             VoiceReplies::Always => true,
             VoiceReplies::Never => false,
         };
-        is_wanted && request.missed.is_none() && !composition.style.is_in_danger()
+        speaks && is_wanted && request.missed.is_none()
     }
 
     async fn speak_and_send(&self, speaker: &dyn Speaker, mut spoken: SpokenReply) -> Result<(), Error> {
@@ -144,6 +154,10 @@ impl Turns {
         });
         stands.await
     }
+}
+
+fn is_voice_message(request: &TurnRequest) -> bool {
+    request.message.parts.iter().any(Part::is_voice_message)
 }
 
 impl SpokenReply {

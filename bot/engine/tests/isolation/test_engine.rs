@@ -125,6 +125,7 @@ impl TestEngine {
             sounds: Mutex::default(),
             loses_files: AtomicBool::default(),
             adults: AtomicBool::default(),
+            is_call: AtomicBool::default(),
             asked: Mutex::default(),
         });
         let meanwhile = Meanwhile::default();

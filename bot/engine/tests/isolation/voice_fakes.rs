@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CallManner, CallWish, CaptionStatus, Outbound, PlatformError, RecordStatus, SentRecording, SentSound,
+    CallManner, CallWish, CaptionStatus, JoinedCall, Outbound, PlatformError, RecordStatus, SentRecording, SentSound,
     VoiceChannels, VoiceError, VoiceMessages, VoiceStatus,
 };
 use azera_engine::Voice;
@@ -219,7 +219,7 @@ impl VoiceChannels for Channels {
         Ok(())
     }
 
-    async fn join(&self, _: &ChatId, _: &PersonId) -> Result<String, VoiceError> {
+    async fn join(&self, _: &ChatId, _: &PersonId) -> Result<JoinedCall, VoiceError> {
         Err(VoiceError::NotThere)
     }
 

@@ -7,6 +7,7 @@ use azera_types::Inbound;
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 use crate::held::text_of;
+use crate::passages::watching_model;
 use crate::test_engine::person;
 use crate::voice_fakes::spoken;
 
@@ -143,4 +144,32 @@ async fn a_place_chooses_when_replies_are_spoken() {
     assert_eq!(scene.sounds(), ["Noted."]);
     assert!(scene.command(ANN, DM_ANN, "/settings").await.contains("I speak every reply"));
     assert!(scene.command(ANN, DM_ANN, "/voice replies loudly").await.contains("`/voice replies auto`"));
+}
+
+/// What the prompt of a reply that is heard says.
+const HEARD: &str = "This is heard, not read";
+
+#[tokio::test]
+async fn the_model_is_told_where_its_reply_is_heard() {
+    let mut scene = Scene::open(false, false).await;
+    let (model, prompts) = watching_model();
+    scene.engine.answered_by(model).await;
+    let is_told = |asked: &str| {
+        let mut prompts = prompts.lock().unwrap();
+        // Others are about background writings.
+        let told =
+            prompts.iter().find(|prompt| prompt.trim_end().ends_with(asked)).map(|prompt| prompt.contains(HEARD));
+        prompts.clear();
+        told
+    };
+    scene.say(ANN, DM_ANN, "which boat is first?").await;
+    assert_eq!(is_told("which boat is first?"), Some(false));
+    scene.speak(ANN, DM_ANN, b"which boat is second?").await;
+    assert_eq!(is_told("which boat is second?"), Some(true), "it is answered by voice");
+    scene.command(ANN, DM_ANN, "/voice replies never").await;
+    scene.speak(ANN, DM_ANN, b"which boat is third?").await;
+    assert_eq!(is_told("which boat is third?"), Some(false), "it is answered by text");
+    scene.engine.platform.is_call.store(true, Ordering::SeqCst);
+    scene.say(ANN, COMMONS, "which boat is fourth?").await;
+    assert_eq!(is_told("which boat is fourth?"), Some(true));
 }

@@ -180,6 +180,8 @@ pub struct WatchedPlatform {
     pub loses_files: AtomicBool,
     /// Whether every chat is marked as one for adults.
     pub adults: AtomicBool,
+    /// Whether every chat is a call.
+    pub is_call: AtomicBool,
     /// The commands that answer what people were asked, in order. `None` if nobody can be asked.
     pub asked: Mutex<Option<Vec<Vec<Choice>>>>,
 }
@@ -254,6 +256,11 @@ impl Platform for WatchedPlatform {
     fn delivers_files(&self) -> bool {
         self.watch.went("Platform::delivers_files");
         !self.loses_files.load(Ordering::SeqCst)
+    }
+
+    fn is_heard(&self, _: &ChatId) -> bool {
+        self.watch.went("Platform::is_heard");
+        self.is_call.load(Ordering::SeqCst)
     }
 
     async fn is_for_adults(&self, chat: &ChatId) -> Result<bool, PlatformError> {

@@ -1,11 +1,14 @@
 //! Texts in a manner of their own, and the language of a persona.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use azera_voice_api::{Manner, Style};
-use azera_voice_call::Request;
+use azera_voice_api::{Audio, Error, Manner, Style, TextToSpeech, Voice};
+use azera_voice_call::{Engines, Request};
 
-use crate::made_up::{MadeUp, id};
+use crate::made_up::{MadeUp, Speaking, engines, id};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -37,4 +40,45 @@ async fn a_persona_hears_and_speaks_its_language() {
     let said = room.speaking.styles.lock().unwrap().last().cloned().unwrap();
     let style = Style { language: Some("de-AT".into()), ..Style::of("karl") };
     assert_eq!(said, ("vierzehn Uhr fünf!".to_owned(), style));
+}
+
+/// A speaker that tells other voices once its server is back.
+struct Returning {
+    speaking: Arc<Speaking>,
+    is_back: AtomicBool,
+}
+
+impl TextToSpeech for Returning {
+    fn voices(&self) -> Vec<Voice> {
+        let mut voices = self.speaking.voices();
+        let of_server = |id: &str| Voice { id: id.into(), engine: "server".into(), ..voices[0].clone() };
+        let first = of_server(if self.is_back.load(Ordering::SeqCst) { "ana" } else { "untold" });
+        voices.insert(0, first);
+        voices
+    }
+
+    fn speak(&self, words: &str, style: &Style, take: &mut dyn FnMut(Audio) -> ControlFlow<()>) -> Result<(), Error> {
+        self.speaking.speak(words, style, take)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_back_speaks_with_its_own_usual_voice() {
+    let (engines, hearing, speaking) = engines("");
+    let returning = Arc::new(Returning { speaking: speaking.clone(), is_back: AtomicBool::new(false) });
+    let (recogniser, activity) = (engines.recogniser.clone(), engines.activity.clone());
+    let engines = Engines::new(recogniser, returning.clone(), Style::of("untold"), activity);
+    let mut room = MadeUp::open_by((engines.clone(), hearing, speaking)).await;
+    for (reply, is_back) in [("a", false), ("b", true)] {
+        returning.is_back.store(is_back, Ordering::SeqCst);
+        room.talk.request(Request::Manner(id(reply), Manner::default())).await;
+        room.talk.request(Request::Whole(id(reply), "At six.".into())).await;
+        room.pass(3 * SECOND, false).await;
+    }
+    let said = room.speaking.styles.lock().unwrap().clone();
+    let voices: Vec<&str> =
+        said.iter().filter(|(said, _)| said != "Hmm.").map(|(_, style)| style.voice.as_str()).collect();
+    assert_eq!(voices, ["untold", "ana"]);
+    // So does a call that begins later.
+    assert!(engines.with_manner(&Manner::default()).check().is_ok());
 }

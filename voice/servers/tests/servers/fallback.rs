@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use azera_voice_api::{Audio, Error, Manner, Piece, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_servers::{
     LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, ServerRecognizer, ServerVoices, SoundFormat,
-    SpeechApi, VoicesConfig, WithFallback,
+    SpeechApi, USUAL_VOICE, VoicesConfig, WithFallback,
 };
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
@@ -59,10 +59,14 @@ fn local_voice() -> Voice {
 }
 
 fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
+    server_with_voice(fake, Some("af_heart"))
+}
+
+fn server_with_voice(fake: &Fake, voice: Option<&str>) -> Arc<ServerVoices> {
     let config = VoicesConfig {
         api: SpeechApi::OpenAi { model: "kokoro".into(), format: SoundFormat::Wav },
         server: hurried(&fake.url),
-        voice: Some("af_heart".into()),
+        voice: voice.map(str::to_owned),
         language: "en".into(),
         samples: Arc::<FixedSamples>::default(),
     };
@@ -71,13 +75,18 @@ fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
 
 /// Returns voices on a fake server with a local engine behind them, which counts its sentences and its starts.
 fn speech(fake: &Fake) -> (WithFallback<dyn TextToSpeech>, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    behind(server_voices(fake))
+}
+
+/// Returns the voices of a server with the same local engine behind them.
+fn behind(server: Arc<ServerVoices>) -> (WithFallback<dyn TextToSpeech>, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (asked, starts) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, started) = (asked.clone(), starts.clone());
     let local = LazyVoices::new(vec![local_voice()], move || {
         started.fetch_add(1, Ordering::SeqCst);
         Ok(Arc::new(Local { voices: vec![local_voice()], asked: counted.clone() }))
     });
-    (WithFallback::voices(server_voices(fake), Arc::new(local)), asked, starts)
+    (WithFallback::voices(server, Arc::new(local)), asked, starts)
 }
 
 #[test]
@@ -98,6 +107,29 @@ fn the_local_engine_speaks_while_the_server_does_not() {
     }
     assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, WHOLE, "the server is back");
     assert_eq!((speech.status(), asked.load(Ordering::SeqCst), starts.load(Ordering::SeqCst)), (None, 3, 1));
+}
+
+#[test]
+fn a_server_without_a_named_voice_that_was_away_at_first_speaks_once_it_is_back() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, asked, _) = behind(server_with_voice(&fake, None));
+    fake.set_away(true);
+    let ids = || speech.voices().into_iter().map(|voice| voice.id).collect::<Vec<_>>();
+    assert_eq!(ids(), [USUAL_VOICE, "joe"]);
+    // The voice that was chosen while nobody knew those of the server.
+    let usual = Style::of(USUAL_VOICE);
+    assert_eq!(spoken(&speech, SECRET, &usual).unwrap().0, 24_000, "the voice here");
+    fake.set_away(false);
+    assert_eq!(spoken(&speech, SECRET, &usual).unwrap().0, WHOLE);
+    assert_eq!(fake.bodies().pop().unwrap()["voice"], "af_heart", "the first that it lists");
+    assert_eq!(ids(), ["af_heart", "bf_emma", "am_adam", "joe"]);
+    // What was begun keeps its rate, whoever speaks.
+    fake.fail([Trouble::Status(500)]);
+    assert_eq!(spoken(&speech, SECRET, &usual).unwrap().0, 24_000);
+    assert_eq!((asked.load(Ordering::SeqCst), fake.requests("/v1/audio/speech")), (2, 2));
+    // A voice of this machine that somebody chose stays one.
+    speech.speak(SECRET, &Style::of("joe"), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((asked.load(Ordering::SeqCst), fake.requests("/v1/audio/speech")), (3, 2));
 }
 
 #[test]

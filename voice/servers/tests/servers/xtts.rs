@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_voice_api::{Style, TextToSpeech};
-use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, VoicesConfig};
+use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, USUAL_VOICE, VoicesConfig};
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, wav, xtts_api, xtts_streaming};
 use crate::{FixedSamples, SECRET, config, error_text, hurried, patient, spoken};
@@ -47,6 +47,16 @@ fn the_language_of_a_style_is_spoken_if_the_server_has_it() {
         spoken(&voices, SECRET, &style).unwrap();
         assert_eq!(fake.bodies().pop().unwrap()["language"], asked, "{language}");
     }
+}
+
+#[test]
+fn the_usual_voice_is_never_a_recording() {
+    let fake = Fake::start(State::default(), xtts_streaming::routes);
+    let voices = voices(&fake, config(&fake.url), "en");
+    assert_eq!(ids(&voices), [USUAL_VOICE]);
+    spoken(&voices, SECRET, &Style::of(USUAL_VOICE)).unwrap();
+    assert_eq!(fake.bodies().pop().unwrap()["seed"], 0.5, "the first studio voice");
+    assert_eq!((ids(&voices)[0].as_str(), fake.requests("/clone_speaker")), ("ann", 0));
 }
 
 #[test]

@@ -336,7 +336,9 @@ impl VoiceCalls {
                 Ok(Some(decision)) => call.decided(person, decision),
                 Ok(None) => {
                     call.decided(person.clone(), false);
-                    tokio::spawn(self.clone().ask(channel, person));
+                    if let (Some(key), Some(user)) = (self.call_of(guild, channel), id::user_of(&person)) {
+                        self.ask_soon(key, user);
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot read whether a person may be heard; they are not");

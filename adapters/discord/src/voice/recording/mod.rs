@@ -42,8 +42,8 @@ const UNWRITABLE: &str = "I cannot write it to my disk.";
 /// Written when the bot cannot know who is there.
 const BLIND: &str = "I cannot see at the moment who is here.";
 
-/// Where to find what was recorded.
-const WHERE: &str = "Those who were there find it with `/voice recordings`.";
+/// Where to find what was recorded. A part that was too short is not kept, and the end of a call does not wait for the disk.
+const WHERE: &str = "Those who were there find with `/voice recordings` what was kept: each part of a second or more.";
 
 /// The recording of a call.
 pub(super) struct Recording {

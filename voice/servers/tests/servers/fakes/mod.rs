@@ -6,6 +6,7 @@ pub mod xtts_api;
 pub mod xtts_streaming;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -70,6 +71,8 @@ pub struct State {
     pub bodies: Mutex<Vec<Value>>,
     /// True if the server answers like one whose model has no times of words.
     pub is_plain: bool,
+    /// True while the server answers nothing.
+    pub is_away: AtomicBool,
     /// True if the server has no list of voices.
     pub has_no_list: bool,
     /// True if xtts-api-server does not stream.
@@ -93,6 +96,9 @@ impl Fake {
             let counted = counted.clone();
             async move {
                 counted.paths.lock().unwrap().push(request.uri().path().to_owned());
+                if counted.is_away.load(Ordering::SeqCst) {
+                    return StatusCode::SERVICE_UNAVAILABLE.into_response();
+                }
                 next.run(request).await
             }
         }));
@@ -112,6 +118,11 @@ impl Fake {
     /// Makes the next requests for speech go wrong, one after another.
     pub fn fail(&self, trouble: impl IntoIterator<Item = Trouble>) {
         self.state.trouble.lock().unwrap().extend(trouble);
+    }
+
+    /// Lets the server answer nothing, or everything again.
+    pub fn set_away(&self, is_away: bool) {
+        self.state.is_away.store(is_away, Ordering::SeqCst);
     }
 
     /// Returns how many requests a path had.

@@ -1,0 +1,129 @@
+//! The question whether people may be heard: who is asked together, who decides, and where it cannot be asked.
+
+use std::time::Duration;
+
+use azera_adapter::{CallManner, VoiceError};
+use azera_adapter_discord::CallWaits;
+use azera_fake_discord::{Bits, Mode, Network, Overwrite};
+use serde_json::Value;
+
+use crate::{ANSWER, Room, check, in_own_process};
+
+/// Longer than it takes two people to come one after the other.
+const OTHERS: Duration = Duration::from_secs(5);
+
+impl Room {
+    /// Returns the questions about consent, as they stand in the text chat.
+    fn questions(&self) -> Vec<String> {
+        let content = |message: &Value| message["content"].as_str().map(str::to_owned);
+        let shown: Vec<String> =
+            self.fake.world(|world| world.bots_messages(self.channel).into_iter().filter_map(content).collect());
+        shown.into_iter().filter(|text| text.contains("may I hear you")).collect()
+    }
+
+    fn calls(&self, question: &str) -> Vec<usize> {
+        (0..self.people.len()).filter(|person| question.contains(&format!("<@{}>", self.people[*person]))).collect()
+    }
+}
+
+#[test]
+fn those_who_are_there_are_asked_in_one_message_and_each_decides_alone() {
+    in_own_process("consent::those_who_are_there_are_asked_in_one_message_and_each_decides_alone", |root| {
+        let names = ["Ann", "Robert", "Cid", "Dot", "Eve"];
+        let mut room = Room::open(&root, &names, vec![Mode::Aes256Gcm], ANSWER);
+        room.discord.set_call_waits(CallWaits { others: OTHERS, ..CallWaits::default() });
+        room.press(0, "Hear me");
+        let asked = room.questions();
+        assert_eq!(asked.iter().map(|question| room.calls(question)).collect::<Vec<_>>(), [[0, 1, 2, 3, 4]]);
+        assert!(asked[0].contains("A button decides for whoever presses it"), "{asked:?}");
+        // Nobody else is heard because Ann agreed.
+        let [_, before, _] = room.counts();
+        room.say(1, "I am talking about something private.", Network::default());
+        assert_eq!(room.counts()[1], before);
+        room.press(1, "No");
+        let decided: Vec<Option<Option<bool>>> = {
+            let kept = room.engine.kept();
+            (0..names.len()).map(|person| kept.consent.get(&room.person(person)).copied()).collect()
+        };
+        assert_eq!(decided, [Some(Some(true)), Some(Some(false)), Some(None), Some(None), Some(None)]);
+        // Two who come together are asked together, and nobody is asked again.
+        let late: Vec<u64> = room
+            .fake
+            .world(|world| {
+                let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+                ["Flo", "Gus"].map(|name| {
+                    let late = world.user(name);
+                    world.invite(guild, late);
+                    world.join_voice(room.channel, late);
+                    late
+                })
+            })
+            .to_vec();
+        room.people.extend(late);
+        room.told("may I hear you", 2);
+        room.press(6, "Hear me");
+        let asked = room.questions();
+        assert_eq!(room.calls(&asked[1]), [5, 6]);
+        assert_eq!(asked.len(), 2, "{asked:?}");
+    });
+}
+
+#[test]
+fn where_it_may_not_write_it_says_so_and_people_are_heard_all_the_same() {
+    in_own_process("consent::where_it_may_not_write_it_says_so_and_people_are_heard_all_the_same", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        assert!(room.join_and_ask().is_ok_and(|joined| joined.may_ask));
+        let leave = || room.runtime.block_on(room.channels().leave(&room.chat(), &room.person(0)));
+        leave().expect("a call");
+        room.engine.kept().consent.clear();
+        room.fake.world(|world| {
+            let everybody = world.channels[&room.channel].guild.expect("a channel of a server");
+            let silent = Overwrite { id: everybody, user: false, allow: Bits::VIEW, deny: Bits::SEND };
+            world.set_overwrites(room.channel, vec![silent]);
+        });
+        room.until("it to see the permission", || {
+            // It may have come before it saw it.
+            let may_ask = room.join_and_ask().expect("it comes").may_ask;
+            if may_ask {
+                leave().ok();
+                room.engine.kept().consent.clear();
+            }
+            (!may_ask).then_some(())
+        });
+        check("I cannot write into the chat of this voice channel", &room.hear(0));
+        // Whoever gives the command is heard.
+        let chat = room.runtime.block_on(room.channels().chat_of(&room.chat(), &room.person(0))).expect("a channel");
+        room.engine.kept().consent.insert(room.person(0), Some(true));
+        assert!(room.runtime.block_on(room.channels().decided(&chat, &room.person(0), true)));
+        let spoken = room.spoken();
+        room.say(0, "When does the last ferry leave today?", Network::default());
+        check(&ANSWER.concat(), &room.hear(spoken));
+    });
+}
+
+#[test]
+fn a_text_is_refused_while_it_is_muted_and_where_its_voice_is_gone() {
+    in_own_process("consent::a_text_is_refused_while_it_is_muted_and_where_its_voice_is_gone", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        let (chat, ann) = (room.chat(), room.person(0));
+        let say = |text: &str| room.runtime.block_on(room.channels().say(&chat, &ann, text));
+        let mute = |is_muted| room.runtime.block_on(room.channels().mute(&chat, &ann, is_muted));
+        let gone = CallManner { voice: Some("gone".to_owned()), needs_voice: true, ..CallManner::default() };
+        let refused = room.runtime.block_on(room.channels().say_in(&chat, &ann, "Good night.", gone.clone()));
+        assert_eq!(refused, Err(VoiceError::NoVoice));
+        assert_eq!(mute(true), Ok(()));
+        room.fake.wait("the bot to show it", |world| world.voice.is_bot_muted.then_some(()));
+        assert_eq!(say("Good morning, and welcome to the garden."), Err(VoiceError::Muted));
+        assert_eq!(room.spoken(), 0);
+        assert!(room.fake.world(|world| world.voice.is_bot_muted), "it stays muted");
+        assert_eq!(mute(false), Ok(()));
+        assert_eq!(say("Here I am again, in the same place."), Ok(()));
+        check("here I am again in the same place", &room.hear(0));
+        // A persona whose voice is gone still speaks, with the usual one.
+        let spoken = room.spoken();
+        let usual = CallManner { needs_voice: false, ..gone };
+        let said = room.runtime.block_on(room.channels().say_in(&chat, &ann, "Good morning, and welcome.", usual));
+        assert_eq!(said, Ok(()));
+        check("good morning and welcome", &room.hear(spoken));
+    });
+}
