@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use azera_voice_api::{Audio, Error, Manner, Style, TextToSpeech, Voice};
+use azera_voice_api::{Error, Manner, Piece, Style, TextToSpeech, Voice};
 use azera_voice_call::{Engines, Request};
 
 use crate::made_up::{MadeUp, Speaking, engines, id};
@@ -57,7 +57,7 @@ impl TextToSpeech for Returning {
         voices
     }
 
-    fn speak(&self, words: &str, style: &Style, take: &mut dyn FnMut(Audio) -> ControlFlow<()>) -> Result<(), Error> {
+    fn speak(&self, words: &str, style: &Style, take: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> Result<(), Error> {
         self.speaking.speak(words, style, take)
     }
 }
