@@ -1,15 +1,15 @@
 //! The engine: its components, wired together. Each one holds only those below itself, so the order in which
 //! [`Engine::new`] makes them is the order of the layers.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use azera_adapter::Platform;
 use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
-use azera_memory::{Forget, ForgetReceipt, Memory, ReadScope};
+use azera_memory::{Forget, ForgetReceipt, Memory};
 use azera_model_api::{ChatModel, Embedder};
-use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
+use azera_types::{ChatId, Clock, MemoryId, MessageId};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
@@ -225,21 +225,19 @@ impl Engine {
         self.0.indexer.wake();
     }
 
-    /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
-    /// words of `person`, who imported it, are marked. Waits for the classifiers. If `compares` is false, because there is no
-    /// chat model, the running bot compares later what they contradict.
+    /// Marks what is worth keeping in imported chats that were not searched to their end: in those of `chats`, or in all.
+    /// Only the words of the people who imported them are marked. Waits for the classifiers. The running bot compares later
+    /// what these words contradict. What a stop leaves over is searched by the next start.
     ///
     /// # Errors
     /// The record or the embedding model fails.
-    pub async fn mark_imported(
-        &self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        chat: &ChatId,
-        new: &HashSet<MessageId>,
-        compares: bool,
-    ) -> Result<(), Error> {
-        self.0.background.mark_imported(read_scope, person, chat, new, compares).await
+    pub async fn search_imports(&self, chats: Option<&BTreeSet<ChatId>>) -> Result<(), Error> {
+        self.0.background.search_imports(chats).await
+    }
+
+    /// Lets the background search what was imported, in turns with its other work, once the engine was started.
+    pub fn search_imports_soon(&self) {
+        self.0.background.search_imports_soon();
     }
 
     /// Forgets what an import added, as `/forget` would, also outside the record. With `quotes`, replies that rest on it go,

@@ -28,7 +28,6 @@ pub struct RunningCommands {
     engine: Engine,
     memory: Arc<Memory>,
     config: Arc<Config>,
-    has_chat_model: bool,
     transcripts: Arc<Notify>,
     /// Held during an import: files are imported one after the other.
     importing: Arc<Mutex<()>>,
@@ -63,7 +62,6 @@ impl RunningCommands {
             engine: app.engine.clone(),
             memory: app.memory.clone(),
             config: Arc::new(config.clone()),
-            has_chat_model: app.has_chat_model,
             transcripts: app.transcripts.clone(),
             importing: Arc::default(),
             current: Arc::default(),
@@ -139,8 +137,10 @@ impl RunningCommands {
             self.engine.index_soon();
             if target.project.is_some() {
                 // Marking takes longer than a command waits.
-                let (engine, compares) = (self.engine.clone(), self.has_chat_model);
-                self.engine.spawn(async move { mark(&engine, &target, &report, compares).await });
+                let engine = self.engine.clone();
+                self.engine.spawn(async move { mark(&engine, &report).await });
+            } else {
+                self.engine.search_imports_soon();
             }
         }
         Ok(done)

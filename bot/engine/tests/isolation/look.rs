@@ -334,6 +334,7 @@ impl Looking<'_> {
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.imports().latest_chats(&read_scope, MANY), |found| json(&found));
         self.read_learnt(&read_scope);
+        self.read_unsearched(&read_scope, &here);
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()

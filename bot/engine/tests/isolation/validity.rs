@@ -260,7 +260,7 @@ impl Scene {
     /// Ann said one thing in three chats of one project.
     async fn tell_in_three_chats(&mut self) {
         for chat in THREE_CHATS {
-            self.import_said(ANN, chat, HARBOUR);
+            self.import_unsearched(ANN, chat, HARBOUR);
         }
         self.engine.azera.settle().await.unwrap();
     }
