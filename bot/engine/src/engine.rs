@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use azera_adapter::Platform;
+use azera_adapter::{CommandAnswer, Platform};
 use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
 use azera_memory::{Forget, ForgetReceipt, Memory};
 use azera_model_api::{ChatModel, Embedder};
-use azera_types::{ChatId, Clock, MemoryId, MessageId};
+use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId, PlatformId};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
 use crate::background::{Background, Claim, ModelExtraction};
-use crate::commands::Commands;
+use crate::commands::{Commands, LinkStep};
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::files::FileFetcher;
@@ -238,6 +238,20 @@ impl Engine {
     /// Lets the background search what was imported, in turns with its other work, once the engine was started.
     pub fn search_imports_soon(&self) {
         self.0.background.search_imports_soon();
+    }
+
+    /// Does what `/link` does in chats, for a person who works at the machine itself. Their platform need not be attached.
+    ///
+    /// # Errors
+    /// The record fails.
+    pub async fn link_at_the_machine(
+        &self,
+        platform: &PlatformId,
+        person: &PersonId,
+        name: &str,
+        step: LinkStep,
+    ) -> Result<CommandAnswer, Error> {
+        self.0.commands.link_at_the_machine(platform, person, name, step).await
     }
 
     /// Forgets what an import added, as `/forget` would, also outside the record. With `quotes`, replies that rest on it go,

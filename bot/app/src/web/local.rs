@@ -5,14 +5,16 @@ use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
+use azera_adapter_console::{PLATFORM, Person};
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
-    ProgressAsked, ProjectAsked,
+    AccountLinkAsked, AccountLinkStep, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo,
+    ImportsAsked, LocalCommands, ProgressAsked, ProjectAsked,
 };
 use azera_config::Config;
-use azera_engine::Engine;
+use azera_engine::{Engine, LinkStep};
 use azera_import::Format;
 use azera_memory::Memory;
+use azera_types::PlatformId;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
@@ -153,6 +155,21 @@ impl RunningCommands {
         Ok(CommandReport { report: serde_json::to_value(imports)?, words, interrupted: false })
     }
 
+    async fn link(&self, asked: AccountLinkAsked) -> anyhow::Result<CommandReport> {
+        let person = Person::new(&asked.name).context("--as")?;
+        let step = match asked.step {
+            AccountLinkStep::Show => LinkStep::Show,
+            AccountLinkStep::Code(code) => LinkStep::Code(code),
+            AccountLinkStep::Confirm => LinkStep::Confirm,
+            AccountLinkStep::List => LinkStep::List,
+            AccountLinkStep::Remove(other) => LinkStep::Remove(other),
+        };
+        let console = PlatformId::new(PLATFORM)?;
+        let answer = self.engine.link_at_the_machine(&console, &person.id, &person.name, step).await?;
+        ensure!(answer.ok, "{}", answer.text);
+        Ok(CommandReport { report: json!({"text": answer.text}), words: answer.text, interrupted: false })
+    }
+
     async fn undo(&self, import: ImportToUndo) -> anyhow::Result<CommandReport> {
         let ImportToUndo { name, id, quotes } = import;
         let target = Target::new(&self.config, &Viewer { name: name.clone(), persona: None }, None)?;
@@ -201,5 +218,9 @@ impl LocalCommands for RunningCommands {
 
     async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused> {
         self.undo(import).await.map_err(refused)
+    }
+
+    async fn link_accounts(&self, asked: AccountLinkAsked) -> Result<CommandReport, CommandRefused> {
+        self.link(asked).await.map_err(refused)
     }
 }
