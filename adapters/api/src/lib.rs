@@ -65,7 +65,7 @@ pub use platform::{
     Access, Invitation, PictureProgress, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming,
 };
 pub use questions::Questions;
-pub use reaction::{TAKE_BACK, command_of, takes_back};
+pub use reaction::{TAKE_BACK, command_of, takes_back, thumb, thumb_command};
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
     WritingKind,

@@ -1,3 +1,24 @@
+/// Returns true for a thumb up, and false for a thumb down; `None` for any other reaction.
+pub fn thumb(key: &str) -> Option<bool> {
+    // Some clients add a variation selector or the colour of a skin.
+    match key.trim_end_matches(|c| matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')) {
+        "👍" => Some(true),
+        "👎" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the command that a thumb below a reply stands for when it is given, or when it is taken back. Its answer is shown
+/// to nobody.
+pub fn thumb_command(is_up: bool, is_given: bool) -> &'static str {
+    match (is_up, is_given) {
+        (true, true) => "/memory rate reply helpful",
+        (false, true) => "/memory rate reply unhelpful",
+        (true, false) => "/memory rate reply none helpful",
+        (false, false) => "/memory rate reply none unhelpful",
+    }
+}
+
 /// Returns the command that a reaction to a reply stands for. `key` is an emoji, with or without a variation selector.
 pub fn command_of(key: &str) -> Option<&'static str> {
     // Some clients add a variation selector to an emoji.
@@ -32,6 +53,7 @@ mod tests {
         assert_eq!(command_of("🗑️"), Some("/forget"));
         assert_eq!(command_of("🗑"), Some("/forget"));
         assert_eq!(command_of("👍"), None);
+        assert_eq!(["👍🏽", "👎\u{fe0f}", "🗑️"].map(thumb), [Some(true), Some(false), None]);
         assert!(takes_back("❌") && takes_back("✖️") && !takes_back("👍"));
         assert_eq!(command_of("❌"), None, "it takes back what is being made, and nothing that is there");
     }

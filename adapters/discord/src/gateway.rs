@@ -72,6 +72,8 @@ pub(crate) enum Event {
     Filled(Box<ModalInteraction>),
     /// Somebody reacted to a message.
     Reacted(Box<Reaction>),
+    /// Somebody took a reaction back.
+    TookBack(Box<Reaction>),
     /// Somebody joined, left or changed voice channels.
     Voice(Box<VoiceState>),
     /// The voice server of a guild changed.
@@ -181,6 +183,10 @@ impl EventHandler for Handler {
 
     async fn reaction_add(&self, _: Context, reaction: Reaction) {
         self.pass(Event::Reacted(Box::new(reaction)));
+    }
+
+    async fn reaction_remove(&self, _: Context, reaction: Reaction) {
+        self.pass(Event::TookBack(Box::new(reaction)));
     }
 
     async fn voice_state_update(&self, _: Context, _: Option<VoiceState>, state: VoiceState) {

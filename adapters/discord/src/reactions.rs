@@ -1,9 +1,9 @@
 //! Reactions to replies work like their buttons. A reaction cannot be answered privately in the channel, so answers
-//! come as a DM.
+//! come as a DM. A thumb tells what somebody thinks of a reply, also when it is taken back, and is answered nowhere.
 
 use std::sync::Arc;
 
-use azera_adapter::{CommandAnswer, CommandLine, PlatformError, command_of};
+use azera_adapter::{CommandAnswer, CommandLine, PlatformError, command_of, thumb, thumb_command};
 use azera_types::Text;
 use serenity::all::{ChannelId, CreateMessage, Reaction, ReactionType, UserId};
 
@@ -17,9 +17,22 @@ use crate::split::split;
 
 /// Runs the command of a reaction to a reply, however old.
 pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
-    let (Some(user), ReactionType::Unicode(emoji)) = (reaction.user_id, &reaction.emoji) else { return };
-    let Some(line) = command_of(emoji) else { return };
-    if !may_be_own(&registry, &reaction) || is_bot(&registry, user, &reaction) {
+    let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
+    let line_of_thumb = thumb(emoji).map(|is_up| thumb_command(is_up, true));
+    let Some(line) = line_of_thumb.or_else(|| command_of(emoji)) else { return };
+    run(&registry, &reaction, line, line_of_thumb.is_some()).await;
+}
+
+/// Runs the command of a thumb that is taken back. Other reactions are commands only when they are given.
+pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reaction) {
+    let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
+    let Some(is_up) = thumb(emoji) else { return };
+    run(&registry, &reaction, thumb_command(is_up, false), true).await;
+}
+
+async fn run(registry: &ChannelRegistry, reaction: &Reaction, line: &str, is_silent: bool) {
+    let Some(user) = reaction.user_id else { return };
+    if !may_be_own(registry, reaction) || is_bot(registry, user, reaction) {
         return;
     }
     if registry.rate_limiter.judge(user, reaction.guild_id) != RateDecision::Fine {
@@ -48,10 +61,10 @@ pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
         }
     };
     // The changed reply is visible itself.
-    if answer.text.trim().is_empty() || answer.ok && says_itself {
+    if is_silent || answer.text.trim().is_empty() || answer.ok && says_itself {
         return;
     }
-    if let Err(error) = tell(&registry, user, &answer.text).await {
+    if let Err(error) = tell(registry, user, &answer.text).await {
         tracing::debug!(%error, "cannot send the answer to a reaction");
     }
 }

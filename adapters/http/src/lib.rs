@@ -46,8 +46,8 @@ pub use backups::{BackupError, BackupList, BackupState, BackupSummary, Backups};
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
 pub use local_commands::{
-    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
-    ProgressAsked, ProjectAsked,
+    AccountLinkAsked, AccountLinkStep, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo,
+    ImportsAsked, LocalCommands, ProgressAsked, ProjectAsked,
 };
 pub use log::{LogLevel, LogLine};
 pub use mcp::{Mcp, McpCaller};

@@ -95,6 +95,32 @@ pub struct ImportToUndo {
     pub quotes: bool,
 }
 
+/// One step by which a person links their accounts.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountLinkStep {
+    /// Show a code for another account.
+    Show,
+    /// Enter the code that another account was shown. The answer is a question.
+    Code(String),
+    /// Link with the account whose code was entered.
+    Confirm,
+    /// List the linked accounts.
+    List,
+    /// Unlink the account with this id or name, this one if the name is empty, or `all`.
+    Remove(String),
+}
+
+/// A step by which a person at this machine links their accounts.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountLinkAsked {
+    /// The name of the person at this machine.
+    pub name: String,
+    /// What to do.
+    pub step: AccountLinkStep,
+}
+
 /// Why something was not done, for the person at this machine.
 #[derive(Debug, Error)]
 #[error("{0}")]
@@ -121,4 +147,7 @@ pub trait LocalCommands: Send + Sync {
 
     /// Forgets what an import added.
     async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused>;
+
+    /// Links the accounts of a person, as the command for it does in chats.
+    async fn link_accounts(&self, asked: AccountLinkAsked) -> Result<CommandReport, CommandRefused>;
 }

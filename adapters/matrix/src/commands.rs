@@ -160,6 +160,14 @@ impl Matrix {
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
+    /// Tells what somebody thinks of a reply. The answer is shown to nobody.
+    pub(crate) async fn rate(&self, host: &dyn Host, said: &Said, line: &str, about: MessageId) -> Result<(), Error> {
+        let Some(room) = self.room_of(said) else { return Ok(()) };
+        let here = self.succession.chat(room.room_id(), said.thread.as_deref())?;
+        self.ask(host, said, here, line.to_owned(), (Some(about), None)).await;
+        Ok(())
+    }
+
     /// Returns the command prefix of a room.
     pub(crate) async fn prefix_in(&self, room: &Room) -> String {
         let chosen = self.sync_state.prefix(&self.succession.origin(room.room_id())).await;

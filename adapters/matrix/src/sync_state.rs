@@ -5,7 +5,7 @@
 use azera_adapter::{TAKE_BACK, command_of, takes_back};
 use azera_types::{MessageId, PersonaId};
 use matrix_sdk::Client;
-use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, RoomId, UserId};
+use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, OwnedUserId, RoomId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,17 @@ pub(crate) struct Sound {
     pub(crate) reply: MessageId,
     /// Its event.
     pub(crate) event: OwnedEventId,
+}
+
+/// A thumb of a person below a reply. A redaction names only its event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Thumb {
+    /// The event that shows the reply.
+    pub(crate) target: OwnedEventId,
+    /// The person.
+    pub(crate) by: OwnedUserId,
+    /// True if it is up.
+    pub(crate) is_up: bool,
 }
 
 /// The state in a client's store.
@@ -146,6 +157,21 @@ impl SyncState {
     pub(crate) async fn reply_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
         let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
         Ok(self.shown(&to).await?.and_then(|shown| shown.reply))
+    }
+
+    /// Stores a thumb by its event.
+    pub(crate) async fn set_thumb(&self, event: &EventId, thumb: &Thumb) -> Result<(), Error> {
+        self.put("thumb", event.as_str(), thumb).await
+    }
+
+    /// Returns the thumb of an event.
+    pub(crate) async fn thumb(&self, event: &EventId) -> Result<Option<Thumb>, Error> {
+        self.get("thumb", event.as_str()).await
+    }
+
+    /// Removes the thumb of an event.
+    pub(crate) async fn forget_thumb(&self, event: &EventId) -> Result<(), Error> {
+        self.remove("thumb", event.as_str()).await
     }
 
     /// Returns the command that a reaction to one of the bot's events means, with the reply or the picture in that event.

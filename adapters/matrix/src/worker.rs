@@ -1,5 +1,7 @@
 //! The worker of a room: passes its events to the engine in order, each once.
 
+mod reactions;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
 use matrix_sdk::ruma::api::client::receipt::create_receipt::v3::ReceiptType;
 use matrix_sdk::ruma::events::receipt::ReceiptThread;
-use matrix_sdk::ruma::{OwnedEventId, OwnedUserId, uint};
+use matrix_sdk::ruma::{OwnedEventId, uint};
 use matrix_sdk::{Room, RoomState};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -377,44 +379,6 @@ impl Worker {
         let event = InboundEvent::Edit { message: message_id(target)?, edit };
         self.host.submit(&self.matrix.id, event).await?.outcome().await?;
         Ok(())
-    }
-
-    /// Forgets a redacted message of a person, or a redacted reply.
-    async fn redacted(&self, target: &OwnedEventId) {
-        let forget = async {
-            let message = match self.matrix.sync_state.reply_in(target).await? {
-                Some(reply) => reply,
-                // A removed reaction is nothing to forget.
-                None if self.is_reaction(target).await => return Ok(()),
-                None => message_id(target)?,
-            };
-            self.host.submit(&self.matrix.id, InboundEvent::Deletion { message }).await?;
-            Ok(())
-        };
-        self.log(forget.await);
-    }
-
-    async fn is_reaction(&self, event: &OwnedEventId) -> bool {
-        let kind = match self.room.event(event, None).await {
-            Ok(event) => event.raw().get_field::<String>("type").ok().flatten(),
-            Err(_) => None,
-        };
-        kind.as_deref() == Some("m.reaction")
-    }
-
-    /// Runs the command of a reaction to a reply.
-    async fn reacted(
-        &self,
-        event: &OwnedEventId,
-        target: &OwnedEventId,
-        key: &str,
-        by: OwnedUserId,
-    ) -> Result<(), Error> {
-        let Some((line, about)) = self.matrix.sync_state.meant_by(key, target).await? else { return Ok(()) };
-        let button = self.room.event(target, None).await?;
-        let thread = crate::events::thread_of(&button);
-        let pressed = Said::pressed(self.room.room_id(), event.clone(), by, thread);
-        self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(about)).await
     }
 
     /// Tries again to decrypt events.

@@ -55,8 +55,6 @@ pub struct App {
     pub backups: Arc<BackupJob>,
     pub servers: OnServers,
     pub recordings: RecordingFolder,
-    /// False if the model only acknowledges, as in commands that need none.
-    pub has_chat_model: bool,
     /// Notified when a hook left a transcript.
     pub transcripts: Arc<Notify>,
     /// Keeps the data folder locked while the stores are open.
@@ -416,7 +414,6 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         Some(server) => Source::Ready(servers::embedder(config, server, &data).await?),
         None => Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Embedding)?).await?)),
     };
-    let has_chat_model = opening.answers != ModelChoice::Scripted;
     let chat = chat_source(config, &models, &opening.answers).await?;
     // Load the model and open the stores in parallel.
     let chat = {
@@ -473,17 +470,5 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     let recordings = call_recordings::open(config, &data)?;
     engine.give_recordings(Arc::new(recordings.clone()));
     let transcripts = Arc::new(Notify::new());
-    Ok(App {
-        engine,
-        memory,
-        model,
-        embedder,
-        data,
-        backups,
-        servers,
-        recordings,
-        has_chat_model,
-        transcripts,
-        _folder: folder,
-    })
+    Ok(App { engine, memory, model, embedder, data, backups, servers, recordings, transcripts, _folder: folder })
 }

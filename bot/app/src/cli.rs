@@ -4,6 +4,7 @@
 mod documented;
 mod hearth;
 mod import;
+mod link;
 mod mcp;
 mod measure;
 mod memory;
@@ -22,6 +23,7 @@ pub use hearth::HearthCommand;
 #[cfg(feature = "learning")]
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use import::{HookCommand, HookOptions, HookSession, ImportOptions};
+pub use link::LinkOptions;
 pub use mcp::McpOptions;
 pub use measure::{
     BenchCommand, BenchFill, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand,
@@ -109,6 +111,8 @@ pub enum Command {
     },
     /// Import conversations from Claude Code, ChatGPT, Claude, Discord or SillyTavern
     Import(ImportOptions),
+    /// Link a person of this machine with their accounts on Discord, Matrix or the web
+    Link(LinkOptions),
     /// Import coding sessions, and show their memories to the next session
     Hook(HookOptions),
     /// Write training examples, train LoRAs and measure them
@@ -177,6 +181,7 @@ impl Command {
             Self::Vault(options) => options.data.data.as_deref(),
             Self::Import(options) => options.data.data.as_deref(),
             Self::Hook(options) => options.data.data.as_deref(),
+            Self::Link(options) => options.data.data.as_deref(),
             Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Restore(options) => options.data.data.as_deref(),

@@ -34,6 +34,7 @@ mod lab;
     feature = "redis"
 )))]
 mod left_out;
+mod link;
 mod local_speech;
 #[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only the web shows the newest lines"))]
 mod log_ring;
@@ -159,6 +160,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Health(_) => health::run(&config),
             Command::Import(options) => import::run(&config, options).await,
             Command::Hook(options) => hook::run(&config, options.command).await,
+            Command::Link(options) => link::run(&config, options).await,
             Command::Mcp(options) => mcp::run(&config, options).await,
             Command::Web(options) => web::run(&config, options),
             Command::Vault(options) => vault::run(&config, options),

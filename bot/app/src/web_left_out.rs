@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use azera_config::Config;
+use azera_engine::LinkStep;
 use serde_json::Value;
 
 use crate::cli::{Viewer, WebOptions};
@@ -65,6 +66,10 @@ impl RunningAzera {
     }
 
     pub async fn imports(&self, _viewer: &Viewer) -> anyhow::Result<CommandReport> {
+        match *self {}
+    }
+
+    pub async fn link(&self, _name: &str, _step: LinkStep) -> anyhow::Result<String> {
         match *self {}
     }
 

@@ -1,20 +1,20 @@
 //! The engine: its components, wired together. Each one holds only those below itself, so the order in which
 //! [`Engine::new`] makes them is the order of the layers.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use azera_adapter::Platform;
+use azera_adapter::{CommandAnswer, Platform};
 use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
-use azera_memory::{Forget, ForgetReceipt, Memory, ReadScope};
+use azera_memory::{Forget, ForgetReceipt, Memory};
 use azera_model_api::{ChatModel, Embedder};
-use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
+use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId, PlatformId};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
 use crate::background::{Background, Claim, ModelExtraction};
-use crate::commands::Commands;
+use crate::commands::{Commands, LinkStep};
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::files::FileFetcher;
@@ -225,21 +225,33 @@ impl Engine {
         self.0.indexer.wake();
     }
 
-    /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
-    /// words of `person`, who imported it, are marked. Waits for the classifiers. If `compares` is false, because there is no
-    /// chat model, the running bot compares later what they contradict.
+    /// Marks what is worth keeping in imported chats that were not searched to their end: in those of `chats`, or in all.
+    /// Only the words of the people who imported them are marked. Waits for the classifiers. The running bot compares later
+    /// what these words contradict. What a stop leaves over is searched by the next start.
     ///
     /// # Errors
     /// The record or the embedding model fails.
-    pub async fn mark_imported(
+    pub async fn search_imports(&self, chats: Option<&BTreeSet<ChatId>>) -> Result<(), Error> {
+        self.0.background.search_imports(chats).await
+    }
+
+    /// Lets the background search what was imported, in turns with its other work, once the engine was started.
+    pub fn search_imports_soon(&self) {
+        self.0.background.search_imports_soon();
+    }
+
+    /// Does what `/link` does in chats, for a person who works at the machine itself. Their platform need not be attached.
+    ///
+    /// # Errors
+    /// The record fails.
+    pub async fn link_at_the_machine(
         &self,
-        read_scope: &ReadScope,
+        platform: &PlatformId,
         person: &PersonId,
-        chat: &ChatId,
-        new: &HashSet<MessageId>,
-        compares: bool,
-    ) -> Result<(), Error> {
-        self.0.background.mark_imported(read_scope, person, chat, new, compares).await
+        name: &str,
+        step: LinkStep,
+    ) -> Result<CommandAnswer, Error> {
+        self.0.commands.link_at_the_machine(platform, person, name, step).await
     }
 
     /// Forgets what an import added, as `/forget` would, also outside the record. With `quotes`, replies that rest on it go,

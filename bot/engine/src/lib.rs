@@ -75,7 +75,7 @@ mod zones;
 pub use background::{BackgroundWriter, Claim, ItemCounts, ModelExtraction, WritingKind, claim_prompt, writing_prompt};
 pub use call_recordings::{exported_recordings, forgotten_calls};
 pub use clones::exported_samples;
-pub use commands::{COMMANDS, MESSAGE_ACTIONS};
+pub use commands::{COMMANDS, LinkStep, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
 pub use engine::{Engine, EngineDependencies};
 pub use error::Error;

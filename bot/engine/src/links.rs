@@ -114,18 +114,19 @@ impl LinkCodes {
         Some(code)
     }
 
-    /// Checks a code that somebody entered, as returned by [`read`].
-    pub(crate) fn say(&self, person: &PersonId, code: &str, now: Timestamp) -> CodeOutcome {
+    /// Checks a code that somebody entered, as returned by [`read`]. Wrong codes of all who are `counted` alike count
+    /// together.
+    pub(crate) fn say(&self, person: &PersonId, counted: &PersonId, code: &str, now: Timestamp) -> CodeOutcome {
         let mut inner = self.lock();
-        let wrong = inner.wrong.get_mut(person, now).map_or(0, |wrong| *wrong);
+        let wrong = inner.wrong.get_mut(counted, now).map_or(0, |wrong| *wrong);
         if wrong >= MAX_WRONG {
             return CodeOutcome::TooOften;
         }
         let shown = inner.shown.0.iter().find(|(_, (at, shown))| shown.code == code && is_valid(*at, now));
         let Some(of) = shown.map(|(whose, _)| whose.clone()) else {
-            match inner.wrong.get_mut(person, now) {
+            match inner.wrong.get_mut(counted, now) {
                 Some(wrong) => *wrong += 1,
-                None => inner.wrong.put(person, now, 1),
+                None => inner.wrong.put(counted, now, 1),
             }
             return CodeOutcome::Wrong(MAX_WRONG - wrong - 1);
         };
@@ -254,7 +255,11 @@ mod tests {
     }
 
     fn says(links: &LinkCodes, id: &str, code: &str, second: i64) -> String {
-        match links.say(&account(id).person, code, at(second)) {
+        says_as(links, id, id, code, second)
+    }
+
+    fn says_as(links: &LinkCodes, id: &str, counted: &str, code: &str, second: i64) -> String {
+        match links.say(&account(id).person, &account(counted).person, code, at(second)) {
             CodeOutcome::Of(account) => format!("of {}", account.name),
             CodeOutcome::Own => "own".into(),
             CodeOutcome::Wrong(left) => format!("wrong, {left} left"),
@@ -325,6 +330,17 @@ mod tests {
         assert_eq!(says(&links, "bob", &code, 660), "too often");
         assert_eq!(says(&links, "cid", &code, 60), "of ann", "others may");
         assert_eq!(says(&links, "bob", "00000000", 661), "wrong, 4 left", "after a while, too");
+    }
+
+    #[test]
+    fn people_who_count_alike_have_five_tries_together() {
+        let links = LinkCodes::default();
+        let code = links.show(&account("ann"), at(0)).unwrap();
+        for (name, left) in ["bob", "cid", "dot", "eve", "fay"].into_iter().zip((0..MAX_WRONG).rev()) {
+            assert_eq!(says_as(&links, name, "machine", "00000000", 1), format!("wrong, {left} left"));
+        }
+        assert_eq!(says_as(&links, "gus", "machine", &code, 1), "too often");
+        assert_eq!(says(&links, "bob", &code, 1), "of ann", "elsewhere they did not try");
     }
 
     #[test]

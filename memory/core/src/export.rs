@@ -90,7 +90,12 @@ impl Memory {
             .memories()
             .ratings_of(person)?
             .into_iter()
-            .map(|row| json!({"memory": row.memory.to_string(), "helpful": row.is_helpful, "scope": row.scope, "at": row.at}))
+            .map(|row| {
+                let (memory, helpful) = (row.memory.to_string(), row.opinion());
+                json!({
+                    "memory": memory, "helpful": helpful, "thumbs": row.thumbs, "scope": row.scope, "at": row.at,
+                })
+            })
             .collect();
         let (overrides, check_ins, keeping) = (
             self.places().overrides_of(person)?,

@@ -54,6 +54,9 @@ pub enum ImportedChat {
         /// True if statements in it wait to be compared with what the person said elsewhere.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
+        /// The number of the first message that was not searched for what is worth keeping; `None` if all were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unsearched: Option<u64>,
     },
     /// The chat was forgotten. It is not imported again.
     Forgotten,
@@ -86,6 +89,8 @@ pub struct Import {
     pub file: String,
     /// The name of the format.
     pub format: String,
+    /// True if the person's own words are to be searched for what is worth keeping.
+    pub learns: bool,
 }
 
 /// A message to import. Its ids follow from the source, so that the same message is imported once.
@@ -239,6 +244,12 @@ impl Imports<'_> {
         codec::put(&mut batch, Table::PersonLog, keys::numbered(&[new.person.as_str()], message.seq), &message.id)?;
         chat.head = Some(message.id.clone());
         chat.last_at = chat.last_at.max(message.at);
+        if let Some(ImportedChat::Kept { unsearched, .. }) = &mut chat.imported
+            && import.learns
+            && message.author.person() == Some(&import.by)
+        {
+            unsearched.get_or_insert(message.seq);
+        }
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         if matches!(import.scope, Scope::Realm(_)) {
             codec::put(&mut batch, Table::Settings, project_key(&import.by, &import.scope), &import.scope)?;
@@ -315,6 +326,7 @@ impl Imports<'_> {
                     scope: import.scope.clone(),
                     imports: BTreeMap::new(),
                     waits: false,
+                    unsearched: None,
                 }),
             },
         };
@@ -458,7 +470,7 @@ impl Imports<'_> {
         self.kept(|_, scope, _| *scope == Scope::Realm(realm.clone()))
     }
 
-    fn kept(
+    pub(crate) fn kept(
         self,
         wanted: impl Fn(&PersonId, &Scope, &BTreeMap<String, ImportedFile>) -> bool,
     ) -> Result<Vec<ChatRow>, Error> {

@@ -45,6 +45,7 @@ mod graph;
 mod history;
 mod image_bounds;
 mod image_metadata;
+mod import_search;
 mod imports;
 mod index;
 mod indexing;
@@ -124,6 +125,7 @@ pub use graph::{
 };
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
+pub use import_search::UnsearchedPart;
 pub use imports::{
     Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, MAX_RAN, NewImported,
     project_name, project_owner, project_realm,

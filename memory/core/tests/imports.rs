@@ -23,7 +23,8 @@ fn person(id: &str) -> PersonId {
 
 fn import(id: &str, by: &str, scope: Scope) -> Import {
     let persona = PersonaId::new("azera").unwrap();
-    Import { id: id.into(), by: person(by), persona, scope, file: "plum.json".into(), format: "chatgpt".into() }
+    let (id, by, file, format) = (id.into(), person(by), "plum.json".into(), "chatgpt".into());
+    Import { id, by, persona, scope, file, format, learns: true }
 }
 
 fn message(chat: &str, number: i64, author: &str, text: &str) -> NewImported {
@@ -317,4 +318,47 @@ fn forgetting_takes_titles_files_projects_and_the_words_of_others_along() {
         }
         assert!(memory.check().unwrap().is_sound());
     }
+}
+
+/// Returns the numbers of the messages that are searched next, and where the next part begins.
+fn to_search(memory: &Memory, who: &str, chat: &str, limit: usize) -> Option<(Vec<i64>, u64)> {
+    let chat = ChatId::new(chat).unwrap();
+    let part = memory.imports().to_search(&read_scope(memory, who, &chat), &chat, limit).unwrap()?;
+    Some((part.rows.iter().map(|row| row.at.as_second()).collect(), part.next))
+}
+
+#[test]
+fn an_imported_chat_is_searched_once_from_its_first_message_and_then_where_it_grew() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let add = |import: &Import, number: i64, author: &str| {
+        memory.imports().add(import, message("c", number, author, "plum"), at(100)).unwrap();
+    };
+    let chat = ChatId::new("c").unwrap();
+    let unsearched = || memory.imports().unsearched().unwrap().len();
+    add(&first, 1, "bot");
+    assert_eq!((unsearched(), to_search(&memory, "ann", "c", 9)), (0, None), "only the words of Ann are searched");
+    (2..=4).for_each(|number| add(&first, number, "ann"));
+    assert_eq!(to_search(&memory, "bob", "c", 9).unwrap().0, [0; 0], "Bob may read none of it");
+    let (part, next) = to_search(&memory, "ann", "c", 2).unwrap();
+    assert_eq!(part, [2, 3]);
+    assert_eq!(to_search(&memory, "ann", "c", 2).unwrap().0, [2, 3], "what was not noted is searched again");
+    memory.imports().note_searched(&chat, next).unwrap();
+    let (part, end) = to_search(&memory, "ann", "c", 2).unwrap();
+    assert_eq!(part, [4]);
+    memory.imports().note_searched(&chat, end).unwrap();
+    memory.imports().note_searched(&chat, next).unwrap();
+    assert_eq!((unsearched(), to_search(&memory, "ann", "c", 2)), (0, None), "a late note brings nothing back");
+    add(&first, 4, "ann");
+    assert_eq!(unsearched(), 0, "a message that is known is not searched again");
+    add(&first, 5, "ann");
+    assert_eq!(to_search(&memory, "ann", "c", 2).unwrap().0, [5]);
+    // There somebody plays.
+    let played = Import { learns: false, ..import("i2", "ann", dm("ann")) };
+    memory.imports().add(&played, message("d", 6, "ann", "plum"), at(100)).unwrap();
+    assert_eq!(to_search(&memory, "ann", "d", 2), None);
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    memory.imports().note_searched(&chat, end).unwrap();
+    assert_eq!((unsearched(), to_search(&memory, "ann", "c", 2)), (0, None));
+    assert!(memory.check().unwrap().is_sound());
 }

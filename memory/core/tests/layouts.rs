@@ -73,6 +73,7 @@ fn a_record_of_layout_5_opens_as_it_is_and_takes_imports() {
         scope: Scope::Dm(zoe.clone()),
         file: "plum.json".into(),
         format: "chatgpt".into(),
+        learns: false,
     };
     let new = NewImported {
         id: MessageId::new("import:1").unwrap(),
@@ -100,6 +101,7 @@ fn a_record_of_layout_6_opens_as_it_is_and_takes_commands() {
         scope: Scope::Dm(zoe.clone()),
         file: "plum.jsonl".into(),
         format: "claude-code".into(),
+        learns: false,
     };
     let id = MessageId::new("import:1").unwrap();
     let new = NewImported {

@@ -45,6 +45,7 @@ impl Project {
             scope: Scope::Realm(gate()),
             file: "s.jsonl".into(),
             format: "claude-code".into(),
+            learns: true,
         };
         Self { memory: record(Arc::new(RamStore::new())), import, minute: 0 }
     }

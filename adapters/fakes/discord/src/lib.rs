@@ -14,6 +14,7 @@ mod faults;
 mod gateway;
 mod interactions;
 mod permissions;
+mod reactions;
 mod rest;
 mod server;
 mod voice;

@@ -461,21 +461,6 @@ impl World {
         self.emit_in(channel, "MESSAGE_UPDATE", message);
     }
 
-    /// Adds a reaction of a user.
-    pub fn react(&mut self, channel: u64, id: u64, user: u64, emoji: &str) {
-        let mut event = json!({"user_id": user.to_string(), "channel_id": channel.to_string(), "message_id": id.to_string(),
-            "emoji": {"id": null, "name": emoji}, "burst": false, "type": 0});
-        let message = &self.channels[&channel].messages[&id];
-        if message["webhook_id"].is_null() {
-            event["message_author_id"] = message["author"]["id"].clone();
-        }
-        if let Some(guild) = self.channels[&channel].guild {
-            event["guild_id"] = json!(guild.to_string());
-            event["member"] = self.member_json(guild, user);
-        }
-        self.emit_in(channel, "MESSAGE_REACTION_ADD", event);
-    }
-
     /// Deletes a message.
     pub fn delete(&mut self, channel: u64, id: u64) {
         self.remove_message(channel, id);

@@ -1,5 +1,5 @@
-//! What commands on this machine ask of the running Azera: the hooks of coding assistants, and imports. No account is behind
-//! them, so they work before anybody owns this Azera, and no other key opens them.
+//! What commands on this machine ask of the running Azera: the hooks of coding assistants, imports, and links of accounts. No
+//! account of the web is behind them, so they work before anybody owns this Azera, and no other key opens them.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
 use crate::local::{Ends, PROOF_PATH};
 use crate::local_commands::{
-    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, ProgressAsked,
-    ProjectAsked,
+    AccountLinkAsked, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked,
+    ProgressAsked, ProjectAsked,
 };
 use crate::problem::Problem;
 use crate::web::Shared;
@@ -107,6 +107,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .takes::<ImportToUndo>()
         .answers::<CommandReport>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/links",
+            Need::Machine,
+            "Link the accounts of a person, for commands on this machine",
+            link_accounts,
+        )
+        .takes::<AccountLinkAsked>()
+        .answers::<CommandReport>(),
     ]
 }
 
@@ -166,4 +175,11 @@ async fn undo_import(
     Json(import): Json<ImportToUndo>,
 ) -> Result<axum::Json<CommandReport>, Problem> {
     Ok(axum::Json(shared.commands_here()?.undo_import(import).await.map_err(refused)?))
+}
+
+async fn link_accounts(
+    State(shared): State<Arc<Shared>>,
+    Json(asked): Json<AccountLinkAsked>,
+) -> Result<axum::Json<CommandReport>, Problem> {
+    Ok(axum::Json(shared.commands_here()?.link_accounts(asked).await.map_err(refused)?))
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands, LocalError,
-    ProgressAsked, ProjectAsked,
+    AccountLinkAsked, AccountLinkStep, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo,
+    ImportsAsked, LocalCommands, LocalError, ProgressAsked, ProjectAsked,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,14 @@ impl LocalCommands for Engine {
     async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused> {
         Ok(report(format!("{} of {}", import.id, import.name)))
     }
+
+    async fn link_accounts(&self, asked: AccountLinkAsked) -> Result<CommandReport, CommandRefused> {
+        match asked.step {
+            AccountLinkStep::Code(code) => Ok(report(format!("{code} of {}", asked.name))),
+            AccountLinkStep::Remove(other) => Ok(report(format!("{} without {other}", asked.name))),
+            _ => Err(CommandRefused("there is no link to confirm".into())),
+        }
+    }
 }
 
 const CONTEXT: &str = "/api/local/project-context";
@@ -85,6 +93,12 @@ async fn commands_on_this_machine_need_no_owner() {
     assert_eq!(call("/api/local/imports/list", json!({"name": "Ann"})).await.unwrap()["words"], "of Ann");
     let undo = json!({"name": "Ann", "id": "3f2a", "quotes": false});
     assert_eq!(call("/api/local/imports/undo", undo).await.unwrap()["words"], "3f2a of Ann");
+    for (step, told) in [(json!({"code": "K7M2"}), "K7M2 of Ann"), (json!({"remove": "ben"}), "Ann without ben")] {
+        let asked = json!({"name": "Ann", "step": step});
+        assert_eq!(call("/api/local/links", asked).await.unwrap()["words"], told);
+    }
+    let refused = call("/api/local/links", json!({"name": "Ann", "step": "confirm"})).await.unwrap_err();
+    assert!(matches!(&refused, LocalError::Refused(why) if why == "there is no link to confirm"), "{refused}");
     world.stop().await;
 }
 
@@ -107,6 +121,10 @@ async fn nobody_else_reads_or_imports_for_people_of_the_terminal() {
     }
     let wrong = world.client().send_with("POST", CONTEXT, &[json, ("Authorization", "Bearer azl_wrong")], &body).await;
     wrong.is(401, "unauthorized");
+    // Nor do they link anybody with an account of their own.
+    let link = json!({"name": "Ann", "step": {"code": "K7M2"}});
+    owner.send("POST", "/api/local/links", Some(link.clone())).await.is(403, "local");
+    world.client().send("POST", "/api/local/links", Some(link)).await.is(401, "unauthorized");
     // The key reads nothing of an account.
     for path in ["/api/chats", "/api/memories/known", "/api/accounts"] {
         let answer = world.client().send_with("GET", path, &[("Authorization", &key)], "").await;

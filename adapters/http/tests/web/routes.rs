@@ -18,7 +18,7 @@ all: GET /.well-known/oauth-authorization-server, GET /.well-known/oauth-protect
     GET /ready, POST /api/local/proof, POST /api/join, POST /api/login, POST /api/setup
 none: DELETE /api/grants/{id}, DELETE /api/local/grants/{id}, GET /api/grants, GET /api/local/grants,
     GET /api/oauth/request, POST /api/oauth/decision, DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
-    POST /api/local/imports, POST /api/local/imports/list, POST /api/local/imports/progress, POST /api/local/imports/undo, POST /api/local/project-context,
+    POST /api/local/imports, POST /api/local/imports/list, POST /api/local/imports/progress, POST /api/local/imports/undo, POST /api/local/links, POST /api/local/project-context,
     POST /api/local/transcripts, POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
 chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/images/{filename}/pin, DELETE /api/tags/{id}, GET /api/chats,
     GET /api/events,

@@ -143,6 +143,6 @@ async fn import(
     if report.flaws > 0 {
         tracing::warn!(flaws = report.flaws, "some lines of the transcript could not be read");
     }
-    mark(&app.engine, target, &report, app.has_chat_model).await;
+    mark(&app.engine, &report).await;
     Ok(())
 }

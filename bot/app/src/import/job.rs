@@ -98,6 +98,8 @@ pub fn import_file(
         scope: target.scope(),
         file: name_of(&path)?,
         format: format.name().to_owned(),
+        // People play somebody else there.
+        learns: format != Format::SillyTavern,
     };
     let report = Report {
         file: import.file.clone(),
@@ -222,7 +224,6 @@ impl Writer<'_> {
         let (id, state) = self.message_state(&message.chat.id, &message.id, generation)?;
         let text = Text::new(&message.text);
         let (person, name) = self.author(message)?;
-        let own = person == self.import.by;
         let (title, after) = (message.chat.title.clone(), before.map(|(id, _)| id));
         let new = NewImported { id: id.clone(), chat: chat.clone(), title, after, person, name, text, at };
         let state = if self.job.dry_run || state != ImportState::New {
@@ -235,9 +236,6 @@ impl Writer<'_> {
                 self.report.added += 1;
                 self.report.cut += usize::from(message.text.len() > MAX_TEXT_BYTES);
                 self.report.chats.insert(chat.clone());
-                if own {
-                    self.report.own.insert(id.clone());
-                }
             }
             ImportState::Kept => self.report.known += 1,
             ImportState::Forgotten | ImportState::Undone => self.report.forgotten += 1,

@@ -17,8 +17,8 @@ use anyhow::{Context, ensure};
 use azera_config::Config;
 use azera_engine::Engine;
 use azera_import::Format;
-use azera_memory::{Forget, ImportSummary, Memory, ReadScope};
-use azera_types::{Clock, ReadableScopes, SystemClock, TimeZone};
+use azera_memory::{Forget, ImportSummary, Memory};
+use azera_types::{Clock, SystemClock, TimeZone};
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
@@ -70,7 +70,8 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
     let marks = target.project.is_some() && !options.dry_run;
     let opening =
         BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
-    // Judging moods is for conversations that happen now. Only projects are searched for what is worth keeping.
+    // Judging moods is for conversations that happen now. Only projects, for their next session, are searched for what is
+    // worth keeping at once; the running bot searches everything else in quiet times.
     let app = match marks {
         true => bootstrap::open(config, opening).await?,
         false => bootstrap::open_without_inner_life(config, opening).await?,
@@ -86,7 +87,7 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
             println!("{}", report.in_words());
         }
         if marks && !stop.is_cancelled() {
-            mark(&app.engine, &target, &report, app.has_chat_model).await;
+            mark(&app.engine, &report).await;
         }
         interrupted |= report.interrupted;
         if stop.is_cancelled() {
@@ -138,19 +139,11 @@ pub async fn record_telling(
     tokio::task::spawn_blocking(recording).await?
 }
 
-/// Marks what is worth keeping in the words of the person who imported. Without a chat model to compare it with earlier
-/// statements, it waits for one. Failing costs the marks alone.
-pub async fn mark(engine: &Engine, target: &Target, report: &Report, compares: bool) {
-    let marked = async {
-        let place = target.place()?;
-        let read_scope = ReadScope::in_place(target.persona.clone(), &place, &ReadableScopes::default());
-        for chat in report.chats.iter().filter(|_| !report.own.is_empty()) {
-            engine.mark_imported(&read_scope, &target.person.id, chat, &report.own, compares).await?;
-        }
-        anyhow::Ok(())
-    };
-    if let Err(error) = marked.await {
-        tracing::warn!("cannot mark what is worth keeping: {error:#}");
+/// Marks what is worth keeping in the words of the person who imported. The running bot goes on with what this leaves over,
+/// and compares it with earlier statements.
+pub async fn mark(engine: &Engine, report: &Report) {
+    if let Err(error) = engine.search_imports(Some(&report.chats)).await {
+        tracing::warn!(%error, "what is worth keeping of an import is marked later");
     }
 }
 

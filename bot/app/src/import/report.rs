@@ -1,9 +1,9 @@
 //! What an import did.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_import::Flaw;
-use azera_types::{ChatId, MAX_TEXT_BYTES, MessageId};
+use azera_types::{ChatId, MAX_TEXT_BYTES};
 use serde_json::{Value, json};
 
 /// Flaws that are listed; more are counted.
@@ -39,8 +39,6 @@ pub struct Report {
     pub interrupted: bool,
     /// Chats that got a message.
     pub chats: BTreeSet<ChatId>,
-    /// Added messages of the person who imported.
-    pub own: HashSet<MessageId>,
     pub seconds: f64,
 }
 

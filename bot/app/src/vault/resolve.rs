@@ -38,6 +38,7 @@ fn use_of(command: &Command, section: &str) -> Use {
         Command::Vault(_)
         | Command::Web(_)
         | Command::Health(_)
+        | Command::Link(_)
         | Command::Config
         | Command::Backup { .. }
         | Command::Voice(VoiceOptions { command: Some(_), .. }) => return Use::Unused,

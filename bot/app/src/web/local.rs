@@ -5,14 +5,16 @@ use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
+use azera_adapter_console::{PLATFORM, Person};
 use azera_adapter_http::{
-    CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, LocalCommands,
-    ProgressAsked, ProjectAsked,
+    AccountLinkAsked, AccountLinkStep, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo,
+    ImportsAsked, LocalCommands, ProgressAsked, ProjectAsked,
 };
 use azera_config::Config;
-use azera_engine::Engine;
+use azera_engine::{Engine, LinkStep};
 use azera_import::Format;
 use azera_memory::Memory;
+use azera_types::PlatformId;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +30,6 @@ pub struct RunningCommands {
     engine: Engine,
     memory: Arc<Memory>,
     config: Arc<Config>,
-    has_chat_model: bool,
     transcripts: Arc<Notify>,
     /// Held during an import: files are imported one after the other.
     importing: Arc<Mutex<()>>,
@@ -63,7 +64,6 @@ impl RunningCommands {
             engine: app.engine.clone(),
             memory: app.memory.clone(),
             config: Arc::new(config.clone()),
-            has_chat_model: app.has_chat_model,
             transcripts: app.transcripts.clone(),
             importing: Arc::default(),
             current: Arc::default(),
@@ -139,8 +139,10 @@ impl RunningCommands {
             self.engine.index_soon();
             if target.project.is_some() {
                 // Marking takes longer than a command waits.
-                let (engine, compares) = (self.engine.clone(), self.has_chat_model);
-                self.engine.spawn(async move { mark(&engine, &target, &report, compares).await });
+                let engine = self.engine.clone();
+                self.engine.spawn(async move { mark(&engine, &report).await });
+            } else {
+                self.engine.search_imports_soon();
             }
         }
         Ok(done)
@@ -151,6 +153,21 @@ impl RunningCommands {
         let imports = self.blocking(move |memory| Ok(memory.imports().list(&target.person.id)?)).await?;
         let words = listed(&imports, &name);
         Ok(CommandReport { report: serde_json::to_value(imports)?, words, interrupted: false })
+    }
+
+    async fn link(&self, asked: AccountLinkAsked) -> anyhow::Result<CommandReport> {
+        let person = Person::new(&asked.name).context("--as")?;
+        let step = match asked.step {
+            AccountLinkStep::Show => LinkStep::Show,
+            AccountLinkStep::Code(code) => LinkStep::Code(code),
+            AccountLinkStep::Confirm => LinkStep::Confirm,
+            AccountLinkStep::List => LinkStep::List,
+            AccountLinkStep::Remove(other) => LinkStep::Remove(other),
+        };
+        let console = PlatformId::new(PLATFORM)?;
+        let answer = self.engine.link_at_the_machine(&console, &person.id, &person.name, step).await?;
+        ensure!(answer.ok, "{}", answer.text);
+        Ok(CommandReport { report: json!({"text": answer.text}), words: answer.text, interrupted: false })
     }
 
     async fn undo(&self, import: ImportToUndo) -> anyhow::Result<CommandReport> {
@@ -201,5 +218,9 @@ impl LocalCommands for RunningCommands {
 
     async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused> {
         self.undo(import).await.map_err(refused)
+    }
+
+    async fn link_accounts(&self, asked: AccountLinkAsked) -> Result<CommandReport, CommandRefused> {
+        self.link(asked).await.map_err(refused)
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use azera_adapter_http::{
-    CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, Local, LocalError, ProgressAsked,
-    ProjectAsked,
+    AccountLinkAsked, AccountLinkStep, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked, Local,
+    LocalError, ProgressAsked, ProjectAsked,
 };
 use azera_config::Config;
+use azera_engine::LinkStep;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -112,6 +113,20 @@ impl RunningAzera {
         let asked = ImportsAsked { name: viewer.name.clone() };
         // To count their messages takes long where there are many.
         Ok(serde_json::from_value(self.ask("/api/local/imports/list", &asked, None).await?)?)
+    }
+
+    /// Does one step of linking a person with their other accounts. Returns its words.
+    pub async fn link(&self, name: &str, step: LinkStep) -> anyhow::Result<String> {
+        let step = match step {
+            LinkStep::Show => AccountLinkStep::Show,
+            LinkStep::Code(code) => AccountLinkStep::Code(code),
+            LinkStep::Confirm => AccountLinkStep::Confirm,
+            LinkStep::List => AccountLinkStep::List,
+            LinkStep::Remove(other) => AccountLinkStep::Remove(other),
+        };
+        let asked = AccountLinkAsked { name: name.to_owned(), step };
+        let done: CommandReport = serde_json::from_value(self.ask("/api/local/links", &asked, Some(SHORT)).await?)?;
+        Ok(done.words)
     }
 
     /// Forgets what an import added.

@@ -22,6 +22,7 @@ mod imports;
 mod imports_undone;
 mod indexes;
 mod kills;
+mod links;
 mod matrix;
 mod mcp;
 mod mcp_sessions;

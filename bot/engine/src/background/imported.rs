@@ -1,14 +1,14 @@
-//! Marks what is worth keeping in conversations that somebody imported, and compares it with what they said elsewhere. A
-//! command that imports has no chat model that could compare, so the running bot does it later.
+//! Compares what is worth keeping in conversations that somebody imported with what they said elsewhere. A command that
+//! imports has no chat model that could compare, so the running bot does it later. `imported_search` finds what is worth
+//! keeping.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use azera_memory::{MessageRow, ReadScope};
-use azera_types::{ChatId, MemoryId, MessageId, PersonId, Place, PlaceKind, ReadableScopes, Scope, Timestamp};
+use azera_memory::ReadScope;
+use azera_types::{ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Timestamp};
 
 use super::TRY_AGAIN;
-use super::diary::LOOKED_AT;
 use super::extract::Comparison;
 use super::schedule::after;
 use crate::background::Background;
@@ -17,8 +17,12 @@ use crate::error::Error;
 /// Statements that are compared before other background work has its turn.
 const AT_ONCE: usize = 24;
 
-/// The imported chats whose statements wait to be compared, as far as it is not in the record.
-pub(super) struct WaitingImports(Mutex<WaitingState>);
+/// The imported chats that wait to be searched or compared, as far as it is not in the record.
+pub(super) struct WaitingImports {
+    waiting: Mutex<WaitingState>,
+    /// Held during a search, so that no message is searched twice at once.
+    pub(super) searching: tokio::sync::Mutex<()>,
+}
 
 struct WaitingState {
     /// When to look for chats that wait; `None` if none does.
@@ -31,22 +35,23 @@ struct WaitingState {
 impl Default for WaitingImports {
     fn default() -> Self {
         // Another process may have left some.
-        Self(Mutex::new(WaitingState { due: Some(Timestamp::MIN), begun: HashMap::new() }))
+        let waiting = WaitingState { due: Some(Timestamp::MIN), begun: HashMap::new() };
+        Self { waiting: Mutex::new(waiting), searching: tokio::sync::Mutex::default() }
     }
 }
 
 impl WaitingImports {
     fn lock(&self) -> MutexGuard<'_, WaitingState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that statements came to a chat, so that its comparison begins anew.
-    fn note_grown(&self, chat: &ChatId) {
+    pub(super) fn note_grown(&self, chat: &ChatId) {
         self.lock().begun.remove(chat);
     }
 
     /// Lets somebody look for chats that wait.
-    fn wake(&self, now: Timestamp) {
+    pub(super) fn wake(&self, now: Timestamp) {
         self.lock().due = Some(now);
     }
 
@@ -82,7 +87,12 @@ impl WaitingImports {
     }
 }
 
-/// Returns where an imported conversation counts as said, for the person who imported it alone.
+/// Returns what may be read where an imported conversation counts as said, for the person who imported it alone.
+pub(super) fn scope_of_import(persona: PersonaId, chat: &ChatId, person: &PersonId, scope: &Scope) -> ReadScope {
+    ReadScope::in_place(persona, &place(chat, person, scope), &ReadableScopes::default())
+}
+
+/// Returns where an imported conversation counts as said.
 fn place(chat: &ChatId, person: &PersonId, scope: &Scope) -> Place {
     let kind = match scope {
         Scope::Realm(realm) => PlaceKind::Public(realm.clone()),
@@ -92,70 +102,46 @@ fn place(chat: &ChatId, person: &PersonId, scope: &Scope) -> Place {
 }
 
 impl Background {
-    /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
-    /// words of `person`, who imported it, are marked. Does nothing without the classifiers. If `compares` is false, or
-    /// while the model that compares claims is away, all statements stand, and the chat waits to be compared.
-    pub(crate) async fn mark_imported(
-        &self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        chat: &ChatId,
-        new: &HashSet<MessageId>,
-        compares: bool,
-    ) -> Result<(), Error> {
-        self.judge.classifiers.settled().await;
-        let Some(classifiers) = self.judge.classifiers.now() else { return Ok(()) };
-        let (of, at) = (read_scope.clone(), chat.clone());
-        let rows = self.services.blocking(move |memory| memory.messages().history(&of, &at, LOOKED_AT)).await?;
-        let own = |row: &MessageRow| row.author.person() == Some(person) && new.contains(&row.id);
-        let rows: Vec<MessageRow> = rows.into_iter().filter(own).collect();
-        let rows: Vec<&MessageRow> = rows.iter().collect();
-        let found = self.find_salient(&classifiers, &rows).await?;
-        let comparison = if compares { Comparison::Now } else { Comparison::Later };
-        let mut waits = !compares && !found.is_empty();
-        for (row, salience) in found {
-            match self.mark_salient(read_scope, person, row, salience, comparison).await {
-                Err(error) if error.is_transient() => {
-                    tracing::info!(%error, "the claims of an import are compared later");
-                    waits = true;
-                }
-                marked => marked?,
-            }
-        }
-        if waits {
-            // In this order a comparison that ends now does not take the new statements for compared.
-            self.imports.note_grown(chat);
-            self.set_waiting(chat, true).await?;
-            self.imports.wake(self.services.clock.now());
-        }
-        Ok(())
-    }
-
-    async fn set_waiting(&self, chat: &ChatId, is_waiting: bool) -> Result<(), Error> {
+    pub(super) async fn set_waiting(&self, chat: &ChatId, is_waiting: bool) -> Result<(), Error> {
         let chat = chat.clone();
         self.services.blocking(move |memory| memory.imports().set_waiting(&chat, is_waiting)).await
     }
 
-    /// Compares what waits, if it is time to look for it.
-    pub(super) async fn compare_imports(&self, now: Timestamp) {
+    /// Searches and compares what waits, if it is time to look for it.
+    pub(super) async fn learn_from_imports(&self, now: Timestamp) {
         if !self.imports.take_due(now) {
             return;
         }
-        match self.compare_waiting().await {
+        let learn = async {
+            let is_searched = self.search_some_imports().await?;
+            Ok::<_, Error>(self.compare_waiting().await? && is_searched)
+        };
+        match learn.await {
             Ok(true) => {}
             Ok(false) => self.imports.look_again(now),
             Err(error) => {
-                tracing::info!(%error, "the claims of an import are compared later");
+                tracing::info!(%error, "an import is searched and compared later");
                 self.imports.look_again(after(now, TRY_AGAIN));
             }
         }
     }
 
+    /// Searches what was imported in the next turn of the background.
+    pub(crate) fn search_imports_soon(&self) {
+        self.imports.wake(self.services.clock.now());
+    }
+
     /// Compares as much of what waits as one turn allows. Returns false if something is left for the next turn.
     async fn compare_waiting(&self) -> Result<bool, Error> {
         let (mut room, mut failed) = (AT_ONCE, None);
-        for (chat, persona, person, scope) in self.services.blocking(|memory| memory.imports().waiting()).await? {
-            let read_scope = ReadScope::in_place(persona, &place(&chat, &person, &scope), &ReadableScopes::default());
+        let read = |memory: &azera_memory::Memory| Ok((memory.imports().unsearched()?, memory.imports().waiting()?));
+        let (unsearched, waiting) = self.services.blocking(read).await?;
+        for (chat, persona, person, scope) in waiting {
+            // More statements may come, and a comparison would begin anew with each part.
+            if unsearched.iter().any(|(other, ..)| *other == chat) {
+                continue;
+            }
+            let read_scope = scope_of_import(persona, &chat, &person, &scope);
             match self.compare_chat(&chat, &read_scope, &person, &mut room).await {
                 Ok(true) => self.end_comparison(&chat).await?,
                 Ok(false) => return Ok(false),

@@ -23,6 +23,7 @@ mod draft;
 mod extract;
 mod flaws;
 mod imported;
+mod imported_search;
 mod items;
 mod learnt_here;
 mod maintenance;
@@ -80,7 +81,7 @@ pub(crate) struct Background {
     pub(crate) turns: Arc<Turns>,
     /// Held while a background job writes, so that nothing is written twice for the same reason.
     pub(crate) writing: tokio::sync::Mutex<()>,
-    /// Imported chats that wait to be compared.
+    /// Imported chats that wait to be searched or compared.
     imports: imported::WaitingImports,
 }
 
@@ -179,7 +180,7 @@ impl Background {
         self.load_time_zones(now).await;
         self.run_activities(now).await;
         self.learning.poll_offloaded(now).await;
-        self.compare_imports(now).await;
+        self.learn_from_imports(now).await;
         self.run_maintenance(now).await;
     }
 

@@ -4,6 +4,7 @@ use azera_adapter::CommandAnswer;
 use azera_memory::{NewFact, NotReplaced};
 use azera_types::{Author, MemoryId, Text};
 
+use super::chat::no_reply;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
@@ -80,6 +81,9 @@ impl Commands {
     /// Notes whether a memory helps in this place.
     pub(super) async fn rate_memory(&self, at: &CommandContext<'_>, what: &str) -> Result<CommandAnswer, Error> {
         let (id, rating) = what.split_once(char::is_whitespace).unwrap_or((what, ""));
+        if id.eq_ignore_ascii_case("reply") {
+            return self.rate_reply(at, rating.trim()).await;
+        }
         let (is_helpful, answer) = match rating.trim() {
             "helpful" => (Some(true), "helps you here, so I put it forward when I answer you in this place"),
             "unhelpful" => (Some(false), "does not help you here, so I put it back when I answer you in this place"),
@@ -98,11 +102,56 @@ impl Commands {
             None => refused(format!("I remember no `{id}` that may be shown here.")),
         })
     }
+
+    /// Notes whether a reply helps: the one that the command points at, or the last one. A thumb below a reply comes here,
+    /// too; a thumb that goes says which one it was.
+    async fn rate_reply(&self, at: &CommandContext<'_>, rating: &str) -> Result<CommandAnswer, Error> {
+        let (is_helpful, only) = match rating {
+            "helpful" => (Some(true), None),
+            "unhelpful" => (Some(false), None),
+            "none" => (None, None),
+            "none helpful" => (None, Some(true)),
+            "none unhelpful" => (None, Some(false)),
+            _ => return Ok(refused(RATE.into())),
+        };
+        let pointed_at = match &at.line.about {
+            Some(id) => self.pointed_at(at, id).await?.filter(|row| row.answers.is_some()),
+            None => None,
+        };
+        let reply = match pointed_at {
+            // It need not be the reply on the current branch.
+            Some(reply) => Some(reply),
+            None => self.exchange(at).await?.map(|(_, reply)| reply),
+        };
+        let Some(reply) = reply else { return Ok(no_reply(at)) };
+        let (read_scope, person, now) = (at.read_scope.clone(), at.line.person.clone(), self.services.clock.now());
+        let chat = at.chat.id.clone();
+        let rated = self
+            .services
+            .blocking(move |memory| match is_helpful {
+                Some(is_helpful) => {
+                    memory.memories().rate_reply(&read_scope, &chat, &reply.id, &person, is_helpful, now)
+                }
+                None => memory.memories().unrate_reply(&read_scope, &reply.id, &person, only),
+            })
+            .await?;
+        let what = match is_helpful {
+            Some(true) => "help you here, so I put them forward when I answer you in this place",
+            Some(false) => "do not help you here, so I put them back when I answer you in this place",
+            None => "count like any others again when I answer you in this place",
+        };
+        Ok(match rated {
+            Some(1..) => done(format!("The memories behind that reply {what}.")),
+            Some(0) => refused("There is no memory behind that reply that you could rate.".into()),
+            None => no_reply(at),
+        })
+    }
 }
 
 const UPDATE: &str = "`/memory update m42 TEXT`: the id of what you said, and what holds now.";
 
-const RATE: &str = "`/memory rate m42 helpful`, `unhelpful`, or `none` to take it back.";
+const RATE: &str = "`/memory rate m42 helpful`, `unhelpful`, or `none` to take it back; `/memory rate reply helpful` for all memories \
+                    behind the last reply.";
 
 fn in_words(why: NotReplaced) -> String {
     match why {

@@ -1,8 +1,9 @@
-//! `/link`: links accounts of one human, by a code that is shown to one and entered by the other.
+//! `/link`: links accounts of one human, by a code that is shown to one and entered by the other. `azera link` does the same
+//! for a person at the machine, who has no chat with the running bot.
 
 use azera_adapter::{Choice, CommandAnswer};
 use azera_memory::{Account, LinkOutcome, MAX_LINKED};
-use azera_types::{PersonId, PlaceKind};
+use azera_types::{PersonId, PlaceKind, PlatformId};
 
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
@@ -11,6 +12,54 @@ use crate::links::{CodeOutcome, VALID_MINUTES, read};
 
 /// Maximum number of characters shown of an account name.
 const NAME_CHARS: usize = 64;
+
+/// One step of linking accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkStep {
+    /// Show a code for another account.
+    Show,
+    /// Enter the code that another account was shown. It is a question, and [`Self::Confirm`] answers it.
+    Code(String),
+    /// Link with the account whose code was entered.
+    Confirm,
+    /// List the linked accounts.
+    List,
+    /// Unlink the account with this id or name, this account if the name is empty, or `all`.
+    Remove(String),
+}
+
+/// How a person gives these commands, for texts that name them.
+struct Way {
+    show: &'static str,
+    enter: &'static str,
+    confirm: &'static str,
+    list: &'static str,
+    remove: &'static str,
+}
+
+const IN_CHATS: Way = Way {
+    show: "`/link`",
+    enter: "`/link CODE`",
+    confirm: "`/link confirm`",
+    list: "`/link list`",
+    remove: "`/link remove`",
+};
+
+const AT_THE_MACHINE: Way = Way {
+    show: "`azera link`",
+    enter: "`azera link CODE`",
+    confirm: "`y`",
+    list: "`azera link --list`",
+    remove: "`azera link --remove`",
+};
+
+/// The account that links, and how its person does so.
+struct Linking {
+    account: Account,
+    /// Whose wrong codes count together.
+    counted: PersonId,
+    way: &'static Way,
+}
 
 impl Commands {
     pub(super) async fn link_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
@@ -26,17 +75,45 @@ impl Commands {
             ));
         }
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
-        match (verb, rest.trim()) {
-            ("", _) => self.show_code(at).await,
-            ("list", "") => self.list_links(at).await,
-            ("confirm", "") => self.confirm_link(at).await,
-            ("remove", name) => self.remove_links(at, name).await,
-            _ => match read(arguments) {
-                Some(code) => self.take_code(at, &code).await,
-                None => Ok(refused(
-                    "`/link` shows a code for your other account, and `/link CODE` says it there; `/link list`, `/link remove`."
-                        .into(),
-                )),
+        let step = match (verb, rest.trim()) {
+            ("", _) => LinkStep::Show,
+            ("list", "") => LinkStep::List,
+            ("confirm", "") => LinkStep::Confirm,
+            ("remove", name) => LinkStep::Remove(name.to_owned()),
+            _ => LinkStep::Code(arguments.to_owned()),
+        };
+        let (account, counted) = (account_of(at.platform, &at.line.person, &at.line.name), at.line.person.clone());
+        self.link(&Linking { account, counted, way: &IN_CHATS }, step).await
+    }
+
+    /// Links a person who works at the machine itself, and so with everything that is theirs alone.
+    pub(crate) async fn link_at_the_machine(
+        &self,
+        platform: &PlatformId,
+        person: &PersonId,
+        name: &str,
+        step: LinkStep,
+    ) -> Result<CommandAnswer, Error> {
+        // Whoever is there can take any name, so wrong codes count for all names together.
+        let counted =
+            PersonId::new(platform.as_str()).map_err(|error| azera_memory::Error::Invalid(error.to_string()))?;
+        self.link(&Linking { account: account_of(platform, person, name), counted, way: &AT_THE_MACHINE }, step).await
+    }
+
+    async fn link(&self, with: &Linking, step: LinkStep) -> Result<CommandAnswer, Error> {
+        match step {
+            LinkStep::Show => self.show_code(with).await,
+            LinkStep::List => self.list_links(with).await,
+            LinkStep::Confirm => self.confirm_link(with).await,
+            LinkStep::Remove(name) => self.remove_links(with, &name).await,
+            LinkStep::Code(code) => match read(&code) {
+                Some(code) => self.take_code(with, &code).await,
+                None => {
+                    let Way { show, enter, list, remove, .. } = with.way;
+                    Ok(refused(format!(
+                        "{show} shows a code for your other account, and {enter} says it there; {list}, {remove}."
+                    )))
+                }
             },
         }
     }
@@ -46,23 +123,24 @@ impl Commands {
         self.services.blocking(move |memory| memory.links().of(&person)).await
     }
 
-    async fn show_code(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        if self.linked(&at.line.person).await?.len() + 1 >= MAX_LINKED {
-            return Ok(too_many());
+    async fn show_code(&self, with: &Linking) -> Result<CommandAnswer, Error> {
+        if self.linked(&with.account.person).await?.len() + 1 >= MAX_LINKED {
+            return Ok(too_many(with.way));
         }
-        let Some(code) = self.access.codes.show(&account(at), self.services.clock.now()) else {
+        let Some(code) = self.access.codes.show(&with.account, self.services.clock.now()) else {
             return Ok(refused("I cannot make a code now.".into()));
         };
         Ok(done(format!(
             "Write to me directly from your other account, and say there within {VALID_MINUTES} minutes:\n\n`/link {code}`\n\n\
              The code works once. Tell it to nobody: anyone who enters it and then `/link confirm` can read what you tell me in direct \
-             messages. `/link list` shows the linked accounts.",
+             messages. {} shows the linked accounts.",
+            with.way.list
         )))
     }
 
-    async fn take_code(&self, at: &CommandContext<'_>, code: &str) -> Result<CommandAnswer, Error> {
-        let person = &at.line.person;
-        let other = match self.access.codes.say(person, code, self.services.clock.now()) {
+    async fn take_code(&self, with: &Linking, code: &str) -> Result<CommandAnswer, Error> {
+        let person = &with.account.person;
+        let other = match self.access.codes.say(person, &with.counted, code, self.services.clock.now()) {
             CodeOutcome::Of(other) => other,
             CodeOutcome::Own => return Ok(refused("That code is for your other account: say it there.".into())),
             CodeOutcome::Wrong(left) => {
@@ -91,49 +169,55 @@ impl Commands {
         let text = format!(
             "{} asks to be linked with this account.\n\nIf both are yours: I then show in direct messages with either what you \
              told me in direct messages with the other, and what the other can read elsewhere. Nothing changes where others \
-             read along.{more} `/link confirm` within {VALID_MINUTES} minutes links them, and `/link remove` takes them apart.\n\n\
+             read along.{more} {} within {VALID_MINUTES} minutes links them, and {} takes them apart.\n\n\
              If that account is somebody else's, do nothing: they would read what you tell me here.",
             describe(&other),
+            with.way.confirm,
+            with.way.remove,
         );
         Ok(CommandAnswer { choices, ..done(text) })
     }
 
-    async fn confirm_link(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        let Some(other) = self.access.codes.confirm(&at.line.person, self.services.clock.now()) else {
-            return Ok(refused(
-                "There is no link to confirm. `/link` on one account shows a code; enter it on the other with `/link CODE`.".into(),
-            ));
+    async fn confirm_link(&self, with: &Linking) -> Result<CommandAnswer, Error> {
+        let Some(other) = self.access.codes.confirm(&with.account.person, self.services.clock.now()) else {
+            return Ok(refused(format!(
+                "There is no link to confirm. `/link` on one account shows a code; enter it on the other with {}.",
+                with.way.enter
+            )));
         };
-        let (mine, theirs) = (account(at), other.clone());
+        let (mine, theirs) = (with.account.clone(), other.clone());
         Ok(match self.services.blocking(move |memory| memory.links().link(&mine, &theirs)).await? {
             LinkOutcome::Now => done(format!(
-                "Linked with {}. `/link list` lists your accounts, `/link remove` takes this one out again.",
-                describe(&other)
+                "Linked with {}. {} lists your accounts, {} takes this one out again.",
+                describe(&other),
+                with.way.list,
+                with.way.remove
             )),
             LinkOutcome::Already => already(),
-            LinkOutcome::TooMany => too_many(),
+            LinkOutcome::TooMany => too_many(with.way),
         })
     }
 
-    async fn list_links(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        let linked = self.linked(&at.line.person).await?;
+    async fn list_links(&self, with: &Linking) -> Result<CommandAnswer, Error> {
+        let Way { show, remove, .. } = with.way;
+        let linked = self.linked(&with.account.person).await?;
         if linked.is_empty() {
-            return Ok(done(format!("{}; `/link` shows a code to link another.", alone())));
+            return Ok(done(format!("{}; {show} shows a code to link another.", alone())));
         }
         let mut text = String::from("This account is linked with:\n");
         for other in &linked {
             text.push_str(&format!("- {}\n", describe(other)));
         }
-        text.push_str(
-            "`/link remove NAME` unlinks one of them, `/link remove` this one, and `/link remove all` all of them.",
-        );
+        let (of, all) = (named(remove, "NAME"), named(remove, "all"));
+        text.push_str(&format!("{of} unlinks one of them, {remove} this one, and {all} all of them."));
         Ok(done(text))
     }
 
-    async fn remove_links(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
+    async fn remove_links(&self, with: &Linking, name: &str) -> Result<CommandAnswer, Error> {
+        let person = &with.account.person;
         // If somebody else knows an open code, it is useless to them from now on.
-        self.access.codes.forget(&at.line.person);
-        let linked = self.linked(&at.line.person).await?;
+        self.access.codes.forget(person);
+        let linked = self.linked(person).await?;
         if linked.is_empty() {
             return Ok(refused(format!("{}.", alone())));
         }
@@ -142,20 +226,20 @@ impl Commands {
         let by_name = linked.iter().filter(|other| other.name.to_lowercase() == name.to_lowercase());
         let called = if by_id.is_empty() { by_name.collect() } else { by_id };
         let (out, text) = match name {
-            "" => (vec![at.line.person.clone()], format!("{} any more.", alone())),
+            "" => (vec![person.clone()], format!("{} any more.", alone())),
             "all" => {
                 let all = linked.iter().map(|other| other.person.clone());
-                (all.chain([at.line.person.clone()]).collect(), "None of your accounts are linked any more.".to_owned())
+                (all.chain([person.clone()]).collect(), "None of your accounts are linked any more.".to_owned())
             }
             _ => match called.as_slice() {
                 [other] => (
                     vec![other.person.clone()],
                     format!("{} is linked with none of your accounts any more.", describe(other)),
                 ),
-                [] => return Ok(refused("There is no such account; `/link list` lists them.".into())),
+                [] => return Ok(refused(format!("There is no such account; {} lists them.", with.way.list))),
                 more => {
                     let more: Vec<String> =
-                        more.iter().map(|other| format!("`/link remove {}`", other.person)).collect();
+                        more.iter().map(|other| named(with.way.remove, other.person.as_str())).collect();
                     return Ok(refused(format!("Several are called so: {}.", more.join(" or "))));
                 }
             },
@@ -170,11 +254,16 @@ impl Commands {
 }
 
 /// Returns the account that a command is given from.
-fn account(at: &CommandContext<'_>) -> Account {
+fn account_of(platform: &PlatformId, person: &PersonId, name: &str) -> Account {
     // The name appears in the other account's direct messages, so it must not contain markup.
     let plain = |c: char| if c.is_control() || "*_`~[]()<>|#\\".contains(c) { ' ' } else { c };
-    let name: String = at.line.name.chars().map(plain).take(NAME_CHARS).collect();
-    Account { platform: at.platform.clone(), person: at.line.person.clone(), name: name.trim().to_owned() }
+    let name: String = name.chars().map(plain).take(NAME_CHARS).collect();
+    Account { platform: platform.clone(), person: person.clone(), name: name.trim().to_owned() }
+}
+
+/// Returns a command with a name behind it.
+fn named(command: &str, name: &str) -> String {
+    format!("{} {name}`", command.trim_end_matches('`'))
 }
 
 /// Describes an account. Anybody can choose any name, so the id follows it.
@@ -190,6 +279,7 @@ fn already() -> CommandAnswer {
     refused("These accounts are linked already.".into())
 }
 
-fn too_many() -> CommandAnswer {
-    refused(format!("{MAX_LINKED} accounts can be linked at most; `/link remove NAME` takes one out."))
+fn too_many(way: &Way) -> CommandAnswer {
+    let remove = named(way.remove, "NAME");
+    refused(format!("{MAX_LINKED} accounts can be linked at most; {remove} takes one out."))
 }

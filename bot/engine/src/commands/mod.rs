@@ -49,6 +49,7 @@ mod why_memory;
 mod writings;
 
 pub use declared::{COMMANDS, MESSAGE_ACTIONS};
+pub use link::LinkStep;
 pub(crate) use upload::Uploads;
 
 use std::sync::Arc;

@@ -132,7 +132,7 @@ impl Scene {
     }
 
     /// Gives a command about a message. Returns whether it succeeded, and the answer.
-    async fn point(&self, who: usize, place: usize, text: &str, about: &MessageId) -> (bool, String) {
+    pub async fn point(&self, who: usize, place: usize, text: &str, about: &MessageId) -> (bool, String) {
         self.pass(90);
         let (name, about) = (PEOPLE[who].1.to_owned(), Some(about.clone()));
         let line =

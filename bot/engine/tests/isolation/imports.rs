@@ -1,7 +1,9 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
-use azera_adapter::{Outcome, Platform, Reading, SessionReader};
-use azera_memory::{Forget, Import, ImportState, NewImported, RanCommand, ReadScope, Salience, project_realm};
+use azera_adapter::{Host, Outcome, Platform, Reading, SessionReader};
+use azera_memory::{
+    Forget, Import, ImportState, MemoryRow, NewImported, RanCommand, ReadScope, Salience, project_realm,
+};
 use azera_types::{
     ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
 };
@@ -25,14 +27,10 @@ impl Scene {
 
     /// Imports a conversation of a text of the person, and one of an assistant, under a name.
     fn import_texts(&self, by: usize, persona: &str, scope: Scope, word: &str, [own, other]: [String; 2]) -> Import {
-        let import = Import {
-            id: format!("of-{word}"),
-            by: person(by),
-            persona: PersonaId::new(persona).unwrap(),
-            scope,
-            file: format!("{word}.json"),
-            format: "chatgpt".into(),
-        };
+        self.import_as(by, import_of(by, persona, scope, word), word, [own, other])
+    }
+
+    fn import_as(&self, by: usize, import: Import, word: &str, [own, other]: [String; 2]) -> Import {
         let assistant = PersonId::new(format!("import:{}", PEOPLE[by].0)).unwrap();
         let said = [("one", person(by), PEOPLE[by].1, own), ("two", assistant, "ChatGPT", other)];
         self.pass(90);
@@ -53,8 +51,41 @@ impl Scene {
         import
     }
 
+    /// Imports a conversation of one sentence into a project of the person, and lets nobody search it.
+    pub fn import_unsearched(&self, by: usize, chat: &str, said: &str) {
+        let scope = Scope::Realm(self.project(by, "gate"));
+        let import = Import { learns: false, ..import_of(by, DEFAULT_PERSONA, scope, chat) };
+        self.import_as(by, import, chat, [said.to_owned(), format!("noted, {chat}")]);
+    }
+
+    /// Imports messages of the person into a chat, from a number on.
+    fn import_own(&self, import: &Import, chat: &str, from: usize, texts: &[&str]) {
+        self.pass(90);
+        for (number, text) in texts.iter().enumerate() {
+            let new = NewImported {
+                id: MessageId::new(format!("import:{chat}:{}", from + number)).unwrap(),
+                chat: ChatId::new(format!("import:{chat}")).unwrap(),
+                title: None,
+                after: None,
+                person: import.by.clone(),
+                name: "Ann".into(),
+                text: Text::new(*text),
+                at: self.engine.clock.now(),
+            };
+            assert_eq!(
+                self.engine.memory.imports().add(import, new, self.engine.clock.now()).unwrap(),
+                ImportState::New
+            );
+        }
+    }
+
+    /// Returns what is marked of Ann's words in her direct messages.
+    fn marked_of_ann(&self) -> Vec<MemoryRow> {
+        self.engine.memory.memories().salient(&in_dm_of_ann(), &person(ANN), 500).unwrap()
+    }
+
     /// Imports a conversation of one sentence into a project of the person.
-    pub fn import_said(&self, by: usize, chat: &str, said: &str) {
+    fn import_said(&self, by: usize, chat: &str, said: &str) {
         let scope = Scope::Realm(self.project(by, "gate"));
         self.import_texts(by, DEFAULT_PERSONA, scope, chat, [said.to_owned(), format!("noted, {chat}")]);
     }
@@ -73,6 +104,23 @@ impl Scene {
 
     fn project(&self, by: usize, name: &str) -> RealmId {
         project_realm(&person(by), name).unwrap()
+    }
+}
+
+fn in_dm_of_ann() -> ReadScope {
+    let place = Place { chat: chat(DM_ANN), kind: PlaceKind::Dm(person(ANN)), since: None };
+    ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default())
+}
+
+fn import_of(by: usize, persona: &str, scope: Scope, word: &str) -> Import {
+    Import {
+        id: format!("of-{word}"),
+        by: person(by),
+        persona: PersonaId::new(persona).unwrap(),
+        scope,
+        file: format!("{word}.json"),
+        format: "chatgpt".into(),
+        learns: true,
     }
 }
 
@@ -125,10 +173,7 @@ async fn imported_statements_are_compared_later() {
     for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
         scene.wait(24 * 3_600).await;
         scene.import_said(ANN, word, said);
-        let (chat, own) = (ChatId::new(format!("import:{word}")).unwrap(), format!("import:{word}:one"));
-        let new = [MessageId::new(own).unwrap()].into();
-        let marked = scene.engine.azera.mark_imported(&read_scope, &person(ANN), &chat, &new, false).await;
-        marked.unwrap();
+        scene.engine.azera.search_imports(None).await.unwrap();
     }
     let superseded = |scene: &Scene| {
         let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 10).unwrap();
@@ -163,10 +208,7 @@ async fn an_old_import_is_compared_with_what_was_said_before_it() {
     for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
         scene.wait(24 * 3_600).await;
         scene.import_said(ANN, word, said);
-        let (chat, own) = (ChatId::new(format!("import:{word}")).unwrap(), format!("import:{word}:one"));
-        let new = [MessageId::new(own).unwrap()].into();
-        let marked = scene.engine.azera.mark_imported(&read_scope, &person(ANN), &chat, &new, false).await;
-        marked.unwrap();
+        scene.engine.azera.search_imports(None).await.unwrap();
     }
     for number in 0..70 {
         let word = format!("later{number}");
@@ -177,10 +219,87 @@ async fn an_old_import_is_compared_with_what_was_said_before_it() {
         assert!(scene.engine.memory.memories().mark(&own, &salience).unwrap());
     }
     scene.engine.reopen().await;
-    scene.wait(3_600).await;
+    // A turn of the background searches and compares some of them.
+    for _ in 0..8 {
+        scene.wait(600).await;
+    }
     let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 200).unwrap();
     let old = marked.iter().find(|memory| memory.text.contains("on tuesday")).expect("it is marked");
     assert!(old.salience.as_ref().unwrap().superseded.is_some(), "it was compared");
+}
+
+const TOLD: &str = "my dentist appointment is on tuesday. quiet";
+
+/// The background searches a long chat in turns, and goes on where it was when it starts again. Nothing is marked twice.
+#[tokio::test]
+async fn a_long_import_is_searched_from_its_first_message() {
+    let mut scene = Scene::open(false, false).await;
+    let import = import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "long");
+    let mut said = vec!["ok then"; 400];
+    (said[0], said[300]) = (TOLD, TOLD);
+    scene.import_own(&import, "long", 0, &said);
+    // It was marked before a crash came.
+    let (kind, with) = ("fact".to_owned(), Vec::new());
+    let before = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
+    let known = MessageId::new("import:long:300").unwrap();
+    assert!(scene.engine.memory.memories().mark(&known, &before).unwrap());
+    assert_eq!(scene.marked_of_ann().len(), 1, "nothing was searched yet");
+    scene.engine.azera.settle().await.unwrap();
+    let first = MessageId::new("import:long:0").unwrap();
+    let is_marked = |scene: &Scene| scene.marked_of_ann().iter().any(|memory| memory.sources[0] == first);
+    assert!(is_marked(&scene), "the first message is the first to be searched");
+    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1, "one turn does not search all of it");
+    scene.engine.reopen().await;
+    for _ in 0..4 {
+        scene.engine.azera.settle().await.unwrap();
+    }
+    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
+    let importance = |scene: &Scene| {
+        let marked = scene.marked_of_ann().into_iter().find(|memory| memory.sources[0] == known);
+        marked.and_then(|memory| memory.salience).expect("it is marked").importance
+    };
+    assert_eq!(importance(&scene), 0.123, "what was marked is not marked again");
+    // The file grew: only its new part is searched.
+    let marked = scene.marked_of_ann().len();
+    scene.import_own(&import, "long", 400, &["ok then", "my dentist appointment is on friday now. quiet"]);
+    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
+    scene.engine.azera.search_imports(None).await.unwrap();
+    assert_eq!(scene.marked_of_ann().len(), marked + 1);
+    assert_eq!(importance(&scene), 0.123);
+}
+
+/// What Ann said to other programs counts as hers in her direct messages, without a project too. What others said does
+/// not, nor what was played, and an undo takes all of it.
+#[tokio::test]
+async fn a_plain_import_is_searched_for_the_words_of_its_person_alone() {
+    let scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let dm = Scope::Dm(person(ANN));
+    let texts = [TOLD.to_owned(), "my dentist appointment is on sunday. quiet".to_owned()];
+    let import = scene.import_texts(ANN, DEFAULT_PERSONA, dm.clone(), "zeppelin", texts);
+    let played = Import { learns: false, ..import_of(ANN, DEFAULT_PERSONA, dm, "played") };
+    scene.import_own(&played, "played", 0, &["my dentist appointment is on monday. quiet"]);
+    scene.engine.azera.settle().await.unwrap();
+    let texts =
+        |scene: &Scene| scene.marked_of_ann().iter().map(|memory| memory.text.as_str().to_owned()).collect::<Vec<_>>();
+    assert_eq!(texts(&scene), [TOLD]);
+    for others in ["import:zeppelin:two", "import:played:0"] {
+        let memory = &scene.engine.memory;
+        let id = memory.messages().memory_of(&in_dm_of_ann(), &MessageId::new(others).unwrap()).unwrap().unwrap();
+        assert_eq!(memory.memories().get(&in_dm_of_ann(), id).unwrap().unwrap().salience, None, "{others}");
+    }
+    let me = scene.command(ANN, DM_ANN, "/me").await;
+    assert!(me.contains("on tuesday") && !me.contains("on sunday") && !me.contains("on monday"), "{me}");
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_BOB)] {
+        let me = scene.command(who, place, "/me").await;
+        assert!(!me.contains("dentist"), "{} in {place}: {me}", PEOPLE[who].0);
+    }
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+    scene.engine.memory.forgetting().forget(&Forget::Import(import.id), false).unwrap();
+    assert_eq!(texts(&scene), [""; 0]);
+    assert!(!scene.command(ANN, DM_ANN, "/me").await.contains("dentist"));
+    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
 }
 
 /// A project's name never leads to the realm of another person's project, or to a realm of a platform.

@@ -35,6 +35,7 @@ impl Scene {
             scope: Scope::Dm(person(ANN)),
             file: "oars.json".into(),
             format: "chatgpt".into(),
+            learns: false,
         };
         let new = NewImported {
             id: MessageId::new(format!("import:oars:{number}")).unwrap(),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter::{Access, Outbound, Outcome, Platform, PlatformError};
+use azera_engine::LinkStep;
 use azera_memory::{Account, NewFact};
 use azera_types::{
     Author, ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlatformId, ReadableScopes, RealmId, Scope, Text,
@@ -210,6 +211,73 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     assert!(scene.command(BOB, DM_BOB, "/link confirm").await.starts_with("Linked with"));
     scene.engine.watch.oracle().link(ANN, BOB);
     scene.is_sound().await;
+}
+
+/// A person of the machine has no chat with the running bot. What they imported is shown in the direct messages of the
+/// account that they linked, to nobody else, and until they take the link back.
+#[tokio::test]
+async fn a_person_of_the_machine_is_linked_without_a_platform() {
+    let scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let (console, at_home) = (PlatformId::new("console").unwrap(), PersonId::new("console:ann").unwrap());
+    let step = |who: &'static str, step: LinkStep| {
+        let (azera, console) = (scene.engine.azera.clone(), console.clone());
+        async move {
+            let person = PersonId::new(format!("console:{who}")).unwrap();
+            azera.link_at_the_machine(&console, &person, "Ann", step).await.unwrap()
+        }
+    };
+    let fact = NewFact {
+        persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
+        chat: ChatId::new("console:ann:main").unwrap(),
+        scope: Scope::Dm(at_home.clone()),
+        author: Author::Person { id: at_home.clone(), name: "Ann".into() },
+        text: Text::new("the lighthouse keeper is called Heliotrope"),
+        at: scene.engine.clock.now(),
+    };
+    scene.engine.memory.memories().store_fact(fact).unwrap();
+    azera_adapter::Host::settle(&scene.engine.azera).await.unwrap();
+    let finds = async |who: usize, place: usize| {
+        scene.find(who, place, "what is the lighthouse keeper called?").await.join(" ").contains("Heliotrope")
+    };
+    // Five wrong codes of all names together.
+    for who in ["ann", "ben", "cid", "dot", "eve"] {
+        let answer = step(who, LinkStep::Code("0000-0000".into())).await;
+        assert!(!answer.ok && answer.text.contains("wrong or has expired"), "{}", answer.text);
+    }
+    let code = scene.code(ANN).await;
+    assert!(step("fay", LinkStep::Code(code.clone())).await.text.contains("Too many codes were wrong"));
+    scene.pass(601);
+    assert!(!step("ann", LinkStep::Code(code)).await.ok, "it has expired");
+    let code = scene.code(ANN).await;
+    assert!(!step("ann", LinkStep::Confirm).await.ok, "no code was entered");
+    let question = step("ann", LinkStep::Code(code.to_lowercase())).await;
+    assert!(question.ok && question.text.contains("**Ann** on sim (`ann`)"), "{}", question.text);
+    assert!(!finds(ANN, DM_ANN).await, "not before they say yes");
+    assert!(!step("ben", LinkStep::Confirm).await.ok, "Ben entered no code");
+    let linked = step("ann", LinkStep::Confirm).await;
+    assert!(linked.ok && linked.text.contains("azera link --remove"), "{}", linked.text);
+    assert!(!step("ben", LinkStep::Code(code)).await.ok, "it works once");
+    assert!(finds(ANN, DM_ANN).await);
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_BOB)] {
+        assert!(!finds(who, place).await, "{} in {place}", PEOPLE[who].0);
+    }
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+    assert!(scene.command(ANN, DM_ANN, "/link list").await.contains("(`console:ann`)"));
+    assert!(step("ben", LinkStep::List).await.text.contains("linked with no other"));
+    assert!(step("ann", LinkStep::Remove(String::new())).await.ok);
+    assert!(
+        !finds(ANN, DM_ANN).await && scene.command(ANN, DM_ANN, "/link list").await.contains("linked with no other")
+    );
+    // The machine shows a code, too.
+    let shown = step("ann", LinkStep::Show).await;
+    let code = code_in(&shown.text).unwrap();
+    assert!(scene.command(ANN, DM_ANN, &format!("/link {code}")).await.contains("(`console:ann`)"));
+    assert!(scene.command(ANN, DM_ANN, "/link confirm").await.starts_with("Linked with"));
+    assert!(finds(ANN, DM_ANN).await);
+    assert!(scene.command(ANN, DM_ANN, "/link remove console:ann").await.contains("linked with none"));
+    assert!(!finds(ANN, DM_ANN).await);
 }
 
 /// A fake platform that counts how often it is asked.

@@ -336,6 +336,7 @@ impl Looking<'_> {
             read!(self, memory.imports().latest_chats(&read_scope, &grant.scope, MANY), |found| json(&found));
         }
         self.read_learnt(&read_scope);
+        self.read_unsearched(&read_scope, &here);
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()
@@ -449,7 +450,7 @@ impl Looking<'_> {
         // Looking changes nothing, so these are about a memory that does not exist.
         let (me, none, here, now) = (person(self.person), MemoryId(u64::MAX), chat(self.chat), engine.clock.now());
         read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
-        read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
+        self.rate_nothing(read_scope);
         read!(self, memory.memories().set_apart(read_scope, &me, none, true), |found| format!("{found:?}"));
         let fact = NewFact {
             persona: read_scope.persona().clone(),

@@ -7,7 +7,7 @@ use azera_adapter::{Holding, Host, MemoryReader, Platform, Reading};
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, GUILD, LOBBY, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
 use crate::passages::watching_model;
 use crate::test_engine::{chat, person};
@@ -240,6 +240,58 @@ async fn a_rating_counts_in_its_place_alone() {
     assert_eq!(scores(&scene, places).await, [private, here, other], "it is taken back");
 }
 
+/// A thumb below a reply is an opinion on the memories behind it: of its person, in its place, no further than a rating, and
+/// until it goes. It opens nothing to somebody who may not read the reply.
+#[tokio::test]
+async fn a_thumb_below_a_reply_rates_the_memories_behind_it() {
+    let mut scene = Scene::open(false, false).await;
+    let (sister, uncle) = ("my sister keeps the boat key", "my uncle paints the boat hull");
+    scene.say(ANN, LOBBY, sister).await;
+    scene.say(ANN, LOBBY, uncle).await;
+    scene.say(ANN, COMMONS, "who keeps the boat key and paints the boat hull? quiet").await;
+    let reply = MessageId::new(format!("{}~r0", scene.last())).unwrap();
+    let scores = async |who: usize, place: usize| {
+        let hits = scene.hits(who, place, "who keeps the boat key and paints the boat hull?").await;
+        [sister, uncle].map(|said| hits.iter().find(|hit| *hit.text.as_str() == *said).expect("it is found").score)
+    };
+    let thumb = async |who: usize, place: usize, key: &str, is_given: bool| {
+        let line = azera_adapter::thumb_command(azera_adapter::thumb(key).unwrap(), is_given);
+        scene.point(who, place, line, &reply).await.0
+    };
+    let [here, private, other] = [scores(ANN, COMMONS).await, scores(ANN, DM_ANN).await, scores(AN, COMMONS).await];
+    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    let up = scores(ANN, COMMONS).await;
+    assert!(up[0] > here[0] && up[1] > here[1], "{here:?}, then {up:?}");
+    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    assert_eq!(scores(ANN, COMMONS).await, up, "twice is no more than once");
+    // The other thumb takes its place, and the first one goes after it.
+    assert!(thumb(ANN, COMMONS, "👎", true).await && !thumb(ANN, COMMONS, "👍", false).await);
+    let down = scores(ANN, COMMONS).await;
+    assert!(down[0] < here[0] && down[1] < here[1], "{here:?}, then {down:?}");
+    // What is said of a memory itself counts more.
+    let id =
+        scene.hits(ANN, COMMONS, sister).await.into_iter().find(|hit| *hit.text.as_str() == *sister).unwrap().memory;
+    scene.command(ANN, COMMONS, &format!("/memory rate {} helpful", id.0)).await;
+    let mixed = scores(ANN, COMMONS).await;
+    assert!(mixed[0] > here[0] && mixed[1] < here[1], "{here:?}, then {mixed:?}");
+    assert_eq!(
+        [scores(ANN, DM_ANN).await, scores(AN, COMMONS).await],
+        [private, other],
+        "nobody else's answers change"
+    );
+    // Bob may not read the reply, neither where it stands nor elsewhere.
+    assert!(!thumb(BOB, DM_BOB, "👍", true).await && !thumb(ANN, DM_ANN, "👍", true).await);
+    assert!(thumb(ANN, COMMONS, "👎", false).await);
+    scene.command(ANN, COMMONS, &format!("/memory rate {} none", id.0)).await;
+    assert_eq!(scores(ANN, COMMONS).await, here, "all of it is taken back");
+    // A thumb goes with the memory, and with the person.
+    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    scene.command(ANN, COMMONS, &format!("/forget {}", id.0)).await;
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+}
+
 /// Returns how well the memories of a boat answer each of these people in these places, in the order of their numbers.
 async fn scores(scene: &Scene, places: [(usize, usize); 3]) -> [Vec<(String, f32)>; 3] {
     let mut found = [const { Vec::new() }; 3];
@@ -260,7 +312,7 @@ impl Scene {
     /// Ann said one thing in three chats of one project.
     async fn tell_in_three_chats(&mut self) {
         for chat in THREE_CHATS {
-            self.import_said(ANN, chat, HARBOUR);
+            self.import_unsearched(ANN, chat, HARBOUR);
         }
         self.engine.azera.settle().await.unwrap();
     }

@@ -57,7 +57,7 @@ fn a_conversation_is_found_by_its_time_in_a_busy_chat() {
 fn an_imported_conversation_is_found_by_its_time_in_whatever_order_its_files_came() {
     let memory = record(Arc::new(RamStore::new()));
     let (by, file, format) = (person("ann"), "plum.json".into(), "chatgpt".into());
-    let import = Import { id: "i1".into(), by, persona: persona(), scope: scope_of("dm"), file, format };
+    let import = Import { id: "i1".into(), by, persona: persona(), scope: scope_of("dm"), file, format, learns: true };
     for day in ["2026-06-10", "2026-05-10"] {
         for (number, line) in chatter("old", &format!("{day}T10:00:00Z"), 30, 100).into_iter().enumerate() {
             let new = NewImported {

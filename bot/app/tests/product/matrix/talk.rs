@@ -80,6 +80,33 @@ fn commands_work_by_prefix_by_name_and_by_reaction() {
     scene.ann.until("it is gone", |ann| ann.redacted.contains(&answer.event).then_some(()));
 }
 
+/// A thumb below a reply is an opinion on the memories behind it, until it is redacted. Nobody is answered.
+#[test]
+fn a_thumb_rates_the_memories_behind_a_reply_until_it_is_redacted() {
+    let mut scene = Scene::open_with(settings(&[("MEMORY__MIN_AGE_S", "0")]));
+    let room = scene.direct(false);
+    scene.ann.say(&room, "/remember my boat is called marzipanwagon");
+    scene.ann.until_said(&room, BOT, "that it is kept", |body| body.contains("forgets it"));
+    scene.ann.say(&room, "what is my boat called? q1");
+    let answer = scene.ann.until_answered(&room, 1);
+    let thumb = |scene: &mut Scene, key: &str| {
+        let content = json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": answer.event, "key": key}});
+        let sent = scene.ann.act(json!({"do": "send", "room": room.id, "kind": "m.reaction", "content": content}));
+        sent["event"].as_str().expect("an event").to_owned()
+    };
+    let up = thumb(&mut scene, "👍");
+    scene.ann.say(&room, "/memory rate reply none helpful");
+    scene.ann.until_said(&room, BOT, "that there was a thumb", |body| body.contains("count like any others"));
+    scene.ann.act(json!({"do": "redact", "room": room.id, "event": up}));
+    let down = thumb(&mut scene, "👎");
+    scene.ann.act(json!({"do": "redact", "room": room.id, "event": down}));
+    scene.ann.say(&room, "/memory rate reply none");
+    scene.ann.until_said(&room, BOT, "that there is none left", |body| body.contains("no memory behind that reply"));
+    scene.bot.stop();
+    let rated = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("behind that reply"));
+    assert_eq!(rated.count(), 2, "a thumb is not answered");
+}
+
 #[test]
 fn invitations_and_the_limit_for_each_person_are_respected() {
     let mut scene = Scene::open_with(settings(&[

@@ -2,10 +2,10 @@
 
 use azera_adapter::{FactPage, KnownReader, MemoryReader, Reading};
 use azera_memory::{Calendar, DataSubject, Memory, ReadScope};
-use azera_types::{Clock, MessageId, PlatformId, TimeZone};
+use azera_types::{Clock, MemoryId, MessageId, PlatformId, TimeZone};
 
 use super::{Looking, MANY, json};
-use crate::test_engine::person;
+use crate::test_engine::{chat, person};
 use crate::world::PEOPLE;
 
 impl Looking<'_> {
@@ -34,6 +34,17 @@ impl Looking<'_> {
         }
         self.saw("MemoryReader::own_facts", own);
         self.saw("KnownReader::known", found.known.iter().map(text).collect::<Vec<_>>().join("\n"));
+    }
+
+    /// Rates a memory and a reply that do not exist.
+    pub(super) fn rate_nothing(&mut self, read_scope: &ReadScope) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let (me, here, now) = (person(self.person), chat(self.chat), engine.clock.now());
+        let (none, nowhere) = (MemoryId(u64::MAX), MessageId::new("nowhere").unwrap());
+        read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
+        read!(self, memory.memories().rate_reply(read_scope, &here, &nowhere, &me, true, now), |found| json(&found));
+        read!(self, memory.memories().unrate_reply(read_scope, &nowhere, &me, None), |found| json(&found));
     }
 
     pub(super) fn read_picture_file(&mut self, read_scope: &ReadScope, message: &MessageId) {

@@ -2,15 +2,22 @@
 
 use azera_adapter::{Reading, SearchRequest, SessionReader};
 use azera_memory::ReadScope;
-use azera_types::{PlatformId, Text};
+use azera_types::{ChatId, PlatformId, Text};
 
-use super::Looking;
+use super::{Looking, MANY, json};
 use crate::test_engine::chat;
 
 /// A project that some people have.
 const PROJECT: &str = "gate";
 
 impl Looking<'_> {
+    /// Reads what is searched next of a chat.
+    pub(super) fn read_unsearched(&mut self, read_scope: &ReadScope, chat: &ChatId) {
+        let memory = &self.engine.memory;
+        let found = memory.imports().to_search(read_scope, chat, MANY).unwrap();
+        self.saw("Memory::imports().to_search", json(&found.map(|part| part.rows)));
+    }
+
     /// Asks the reader of sessions for all projects, and for one by its name.
     pub(super) async fn read_coding_sessions(&mut self, platform: &PlatformId, at: &Reading) {
         let azera = &self.engine.azera;
