@@ -12,7 +12,7 @@ use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
 
-/// Most people who are asked in one message. Discord takes no longer ones.
+/// Most people who are asked in one message: their mentions fill over half of what Discord takes.
 const MAX_CALLED: usize = 50;
 
 /// What people are asked before they are heard.
@@ -35,7 +35,7 @@ const NEEDED: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::SEND_ME
 pub(super) struct Questions {
     /// Who waits for the next message.
     waiting: BTreeSet<UserId>,
-    /// Who waits, or was asked.
+    /// The people who wait or were asked.
     asked: BTreeSet<UserId>,
     /// True until it is known who was there when the bot came.
     is_opening: bool,
@@ -110,6 +110,9 @@ impl VoiceCalls {
     /// Asks people in the channel's text chat whether they may be heard.
     async fn ask(&self, key: CallKey, called: &[UserId]) {
         let channel = key.channel;
+        if !self.may_ask(channel) {
+            return self.cannot_ask(key, called);
+        }
         let (Ok(line), Some((_, host)), Ok(chat)) = (self.line(), self.speech.get(), id::voice_chat(channel)) else {
             return;
         };
@@ -123,7 +126,8 @@ impl VoiceCalls {
             .allowed_mentions(CreateAllowedMentions::new().users(called.to_vec()));
         if let Err(error) = line.http.send_message(channel, Vec::new(), &question).await {
             tracing::warn!(error = in_words(&error), "cannot ask people whether they may be heard");
-            return self.cannot_ask(key, called);
+            self.with_call(key, |ongoing| called.iter().for_each(|user| ongoing.questions.remove(*user)));
+            return;
         }
         for person in called.iter().filter_map(|user| id::person(*user).ok()) {
             if let Err(error) = host.was_asked(&chat, &person).await {
@@ -132,10 +136,14 @@ impl VoiceCalls {
         }
     }
 
-    /// Says aloud, once in a call, that people cannot be asked. They are asked when they come again.
+    /// Says aloud, once in a call and not while the bot is muted, that people cannot be asked. They are asked when they
+    /// come again, or when somebody asks the bot to come although it is there.
     fn cannot_ask(&self, key: CallKey, called: &[UserId]) {
         let call = self.with_call(key, |ongoing| {
             called.iter().for_each(|user| ongoing.questions.remove(*user));
+            if ongoing.is_muted {
+                return None;
+            }
             let is_news = !std::mem::replace(&mut ongoing.questions.is_told, true);
             is_news.then(|| ongoing.call.clone())
         });

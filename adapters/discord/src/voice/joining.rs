@@ -102,7 +102,13 @@ impl VoiceCalls {
     pub(super) async fn join(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> Result<(), VoiceError> {
         let there = self.calls().get(&guild).map(|ongoing| (ongoing.channel, *ongoing.link.arrived.borrow()));
         match there {
-            Some((there, true)) if there == channel => return Ok(()),
+            Some((there, true)) if there == channel => {
+                // They may not have been asked, as long as it could not write.
+                for user in self.people(guild, channel) {
+                    self.joined(guild, channel, user).await;
+                }
+                return Ok(());
+            }
             Some((there, _)) if there != channel && !self.people(guild, there).is_empty() => {
                 return Err(VoiceError::Elsewhere);
             }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use azera_fake_discord::{FakeDiscord, Invoked, World};
 
 use crate::bot::Bot;
-use crate::commands::{answer_text, square};
+use crate::commands::{SEARCH_TIMEOUT, answer_text, find, give, square};
 use crate::model::Model;
 use crate::{answered_for_good, answers, as_described, fake, text};
 
@@ -32,6 +33,13 @@ fn react(fake: &FakeDiscord, channel: u64, question: u64, who: u64, emoji: &str)
     fake.world(|world| {
         let reply = reply_to(world, channel, question);
         world.react(channel, reply, who, emoji);
+    });
+}
+
+fn take_back(fake: &FakeDiscord, channel: u64, question: u64, who: u64, emoji: &str) {
+    fake.world(|world| {
+        let reply = reply_to(world, channel, question);
+        world.take_back(channel, reply, who, emoji);
     });
 }
 
@@ -108,6 +116,70 @@ fn buttons_and_reactions_work_on_old_replies_for_permitted_people() {
     fake.world(|world| {
         let (dm_bob, dm_cid) = (world.dm(bob), world.dm(cid));
         assert_eq!((world.bots_messages(dm_bob).len(), world.bots_messages(dm_cid).len()), (1, 3));
+    });
+    as_described(&fake);
+}
+
+/// Waits until a person's thumbs are of this kind alone, by what is exported for them: a thumb shows nothing itself.
+#[track_caller]
+fn until_thumb(fake: &FakeDiscord, who: u64, want: Option<bool>) {
+    let until = Instant::now() + SEARCH_TIMEOUT;
+    let dm = fake.world(|world| world.dm(who));
+    let shown = |is_up: bool| format!("\"is_up\": {is_up}");
+    loop {
+        let export = give(fake, dm, who, "memory", "export", &[]);
+        assert!(export.contains("\"ratings\""), "{export}");
+        if [true, false].map(|is_up| export.contains(&shown(is_up))) == [want == Some(true), want == Some(false)] {
+            return;
+        }
+        assert!(Instant::now() < until, "no thumb {want:?} in {export}");
+    }
+}
+
+/// A thumb says nothing in the channel and in no direct message. It counts for its person alone, and until it goes.
+#[test]
+fn a_thumb_rates_the_memories_behind_a_reply_until_it_goes() {
+    let fake = fake();
+    let ([bob, cid], market, square) = fake.world(|world| {
+        let [ann, bob, cid] = ["Ann", "Bob", "Cid"].map(|name| world.user(name));
+        let guild = world.guild(ann, &[bob, cid]);
+        ([bob, cid], world.channel(guild, "market", Vec::new()), world.channel(guild, "square", Vec::new()))
+    });
+    let model = Model::start(Arc::new(|_| ("I see.".to_owned(), String::new())));
+    let mut bot = Bot::new(&fake, Some(&model)).recalling_at_once();
+    bot.start(&fake);
+    let say = |channel: u64, words: &str| {
+        let message = fake.world(|world| world.say(channel, bob, words));
+        answered_for_good(&fake, channel, message, "I see.");
+        message
+    };
+    say(market, "Azera, my boat is called heliotrope.");
+    find(&fake, square, bob, "boat called heliotrope", "heliotrope");
+    let question = say(square, "Azera, what is my boat called?");
+    until_thumb(&fake, bob, None);
+    react(&fake, square, question, bob, "👍");
+    until_thumb(&fake, bob, Some(true));
+    until_thumb(&fake, cid, None);
+    age_reply(&fake, &mut bot, square);
+    take_back(&fake, square, question, bob, "👍");
+    until_thumb(&fake, bob, None);
+    // Of two thumbs the later one counts.
+    react(&fake, square, question, bob, "👍🏽");
+    until_thumb(&fake, bob, Some(true));
+    react(&fake, square, question, bob, "👎");
+    until_thumb(&fake, bob, Some(false));
+    take_back(&fake, square, question, bob, "👍🏽");
+    take_back(&fake, square, question, cid, "👎");
+    until_thumb(&fake, bob, Some(false));
+    take_back(&fake, square, question, bob, "👎");
+    until_thumb(&fake, bob, None);
+    bot.stop(&fake);
+    fake.world(|world| {
+        for who in [bob, cid] {
+            let dm = world.dm(who);
+            let told = world.bots_messages(dm).iter().any(|message| text(message).contains("memor"));
+            assert!(!told, "nobody is told anything");
+        }
     });
     as_described(&fake);
 }

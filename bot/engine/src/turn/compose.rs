@@ -68,12 +68,15 @@ impl Turns {
         let recollections: Vec<RecalledMemory> = recall.hits.iter().map(|hit| recalled_hit(hit, &names)).collect();
         // A picture is no answer to somebody in danger.
         let abilities = Abilities { draws: history.abilities.draws && !style.is_in_danger(), ..history.abilities };
+        let shared = history.parts(context);
         let parts = PromptParts {
             recalled: &recollections,
             style: &style.lines,
             abilities,
             plainly: style.plainly,
-            ..history.parts(context)
+            // What is written to somebody in danger is read.
+            aloud: shared.aloud && !style.is_in_danger(),
+            ..shared
         };
         let count = |text: &str| context.model.count_tokens(text);
         let prompt = compose(&context.form, &parts, history.budget, &count)?;
