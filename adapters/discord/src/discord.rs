@@ -323,12 +323,8 @@ impl Discord {
             Event::Filled(form) => {
                 tokio::spawn(menus::filled(registry.clone(), self.actions, *form));
             }
-            Event::Reacted(reaction) => {
-                tokio::spawn(reactions::given(registry.clone(), *reaction));
-            }
-            Event::TookBack(reaction) => {
-                tokio::spawn(reactions::taken_back(registry.clone(), *reaction));
-            }
+            Event::Reacted(reaction) => drop(tokio::spawn(reactions::given(registry.clone(), *reaction))),
+            Event::TookBack(reaction) => drop(tokio::spawn(reactions::taken_back(registry.clone(), *reaction))),
             Event::Voice(state) => self.voice.take(VoiceEvent::State(state)),
             Event::VoiceServer(server) => self.voice.take(VoiceEvent::Server(server)),
             Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),

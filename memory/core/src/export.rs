@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::ratings::RatingRow;
 use crate::rows::{Kind, MemoryRow, MessageRow, WritingRow};
 use crate::{Error, Memory, Table, codec, graph, keys};
 
@@ -86,17 +87,7 @@ impl Memory {
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        let ratings: Vec<Value> = self
-            .memories()
-            .ratings_of(person)?
-            .into_iter()
-            .map(|row| {
-                let (memory, helpful) = (row.memory.to_string(), row.opinion());
-                json!({
-                    "memory": memory, "helpful": helpful, "thumbs": row.thumbs, "scope": row.scope, "at": row.at,
-                })
-            })
-            .collect();
+        let ratings = self.ratings_exported(person)?;
         let (overrides, check_ins, keeping) = (
             self.places().overrides_of(person)?,
             self.places().check_ins_of(person)?,
@@ -107,6 +98,15 @@ impl Memory {
             "check_ins": check_ins, "keeping": keeping, "linked": self.links().of(person)?,
             "learnt_from": self.consent().training(person)?, "pictures": pictures, "ratings": ratings,
         }))
+    }
+
+    /// Returns what a person thinks of memories.
+    fn ratings_exported(&self, person: &PersonId) -> Result<Vec<Value>, Error> {
+        let of = |row: RatingRow| {
+            let (memory, helpful) = (row.memory.to_string(), row.opinion());
+            json!({"memory": memory, "helpful": helpful, "thumbs": row.thumbs, "scope": row.scope, "at": row.at})
+        };
+        Ok(self.memories().ratings_of(person)?.into_iter().map(of).collect())
     }
 
     /// Returns the pictures that a person asked for. `room` is the number of bytes that may still be exported.

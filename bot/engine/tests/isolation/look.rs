@@ -332,11 +332,8 @@ impl Looking<'_> {
         read!(self, memory.messages().history(&read_scope, &here, MANY), |found| json(&found));
         read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
-        for grant in read_scope.grants() {
-            read!(self, memory.imports().latest_chats(&read_scope, &grant.scope, MANY), |found| json(&found));
-        }
         self.read_learnt(&read_scope);
-        self.read_unsearched(&read_scope, &here);
+        self.read_imports(&read_scope, &here);
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()

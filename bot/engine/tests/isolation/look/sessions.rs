@@ -11,9 +11,13 @@ use crate::test_engine::chat;
 const PROJECT: &str = "gate";
 
 impl Looking<'_> {
-    /// Reads what is searched next of a chat.
-    pub(super) fn read_unsearched(&mut self, read_scope: &ReadScope, chat: &ChatId) {
+    /// Reads the newest imported chats of each place, and what is searched next of a chat.
+    pub(super) fn read_imports(&mut self, read_scope: &ReadScope, chat: &ChatId) {
         let memory = &self.engine.memory;
+        for grant in read_scope.grants() {
+            let found = memory.imports().latest_chats(read_scope, &grant.scope, MANY).unwrap();
+            self.saw("Memory::imports().latest_chats", json(&found));
+        }
         let found = memory.imports().to_search(read_scope, chat, MANY).unwrap();
         self.saw("Memory::imports().to_search", json(&found.map(|part| part.rows)));
     }
