@@ -2,7 +2,7 @@
 //! `checkpoint_list` lists them, `checkpoint_restore` returns one, and `forget` removes one.
 
 use azera_adapter::{Reading, ShownMemory};
-use azera_types::MemoryId;
+use azera_types::{MemoryId, folded_project_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,7 @@ fn parse(fact: &ShownMemory) -> Option<(Checkpoint, String)> {
 /// What a checkpoint must have.
 struct Wanted {
     title: Option<String>,
+    /// The folded name of its project.
     project: Option<String>,
     /// True if it must hold still.
     holds: bool,
@@ -169,6 +170,7 @@ impl Wanted {
     fn new(title: Option<&str>, project: Option<&str>, holds: bool) -> Result<Self, Failure> {
         let title = title.map(|title| name(title, "title", MAX_NAME_CHARS)).transpose()?;
         let project = project.map(|project| name(project, "project", MAX_NAME_CHARS)).transpose()?;
+        let project = project.as_deref().map(folded_project_name);
         Ok(Self { title, project, holds })
     }
 
@@ -176,7 +178,10 @@ impl Wanted {
         let holds = fact.holding.held_until.is_none() && fact.holding.replaced_by.is_none();
         parse(fact).filter(|(one, _)| {
             self.title.as_ref().is_none_or(|title| *title == one.title)
-                && self.project.as_ref().is_none_or(|project| Some(project) == one.project.as_ref())
+                && self
+                    .project
+                    .as_ref()
+                    .is_none_or(|wanted| one.project.as_deref().map(folded_project_name).as_ref() == Some(wanted))
                 && (holds || !self.holds)
         })
     }

@@ -62,8 +62,8 @@ async fn find_running(data: &Path) -> anyhow::Result<Option<Local>> {
     bail!(
         "another program has the data folder {} and serves no web that could answer: another assistant's `azera mcp`, an \
          `azera chat`, or an `azera run` that is starting or has http.enabled = false. One program at a time can open a data \
-         folder. End that program, or start `azera run`: it serves all assistants at once, and each `azera mcp` passes on \
-         to it with a key: {MAKE_KEY}",
+         folder. End that program. To use several assistants at once, start `azera run` then: it serves all of them, and \
+         each `azera mcp` passes on to it with a key: {MAKE_KEY}",
         data.display()
     )
 }
@@ -117,8 +117,6 @@ async fn speak(config: &Config, options: &McpOptions) -> anyhow::Result<()> {
         ended
     };
     let (ended, ()) = tokio::join!(serving, keep_tidy(&app, config, &stop));
-    // What a hook left since, and what the end of the session interrupted.
-    take_in_all(&app, config, &CancellationToken::new()).await;
     tidy(&app).await?;
     Ok(ended?)
 }

@@ -94,8 +94,9 @@ impl Memories<'_> {
                 let id = MemoryId(keys::number(Table::Kept.name(), &key)?);
                 page.looked += 1;
                 page.rest = Some(id);
-                // The record decides what may be shown.
-                page.facts.extend(self.get(read_scope, id)?.filter(MemoryRow::is_kept));
+                // The record decides what may be shown, and whose it is.
+                let is_theirs = |fact: &MemoryRow| fact.is_kept() && fact.author.person() == Some(person);
+                page.facts.extend(self.get(read_scope, id)?.filter(is_theirs));
                 if page.facts.len() == limit {
                     return Ok(page);
                 }

@@ -1,4 +1,4 @@
-//! The rows of [`Table::Kept`]: what each person asked to keep, newest last, so that nobody's facts are looked for among
+//! The rows of [`Table::Kept`]: what each person asked to keep, newest last. Without them a search for these facts would read
 //! the memories of all people. A key is person, label and memory. Each fact has a row without a label. One that begins with a
 //! word and a name in quotation marks, such as `Checkpoint "Move the gate"`, has another row with this word as its label.
 //! The rows are written and removed with their memories.
