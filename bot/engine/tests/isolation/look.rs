@@ -122,8 +122,8 @@ macro_rules! read {
     }};
 }
 
-/// The graph.
 mod episodes;
+/// The graph.
 mod graph;
 mod known;
 mod lists;
