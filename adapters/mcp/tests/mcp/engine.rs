@@ -24,6 +24,9 @@ struct Kept {
     memory: ShownMemory,
 }
 
+/// A conversation: its number, the one that it goes on with, and the one that its reason points at.
+type Conversation = (u64, Option<u64>, Option<u64>);
+
 /// The engine.
 #[derive(Default)]
 pub struct Engine {
@@ -42,8 +45,8 @@ pub struct Engine {
     pub facts_read: AtomicUsize,
     /// How many facts that may not be read stand before each other one.
     pub others_between: AtomicUsize,
-    /// Further conversations: their numbers, the one that each goes on with, and the one that its reason points at.
-    pub talks: Mutex<Vec<(u64, Option<u64>, Option<u64>)>>,
+    /// Further conversations.
+    pub talks: Mutex<Vec<Conversation>>,
 }
 
 /// Whether a search ended before its answer.
