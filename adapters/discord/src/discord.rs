@@ -304,7 +304,9 @@ impl Discord {
             }
             Event::Channel(channel) => self.channel(registry, &channel),
             Event::Said(message) => {
-                registry.context.shown.fresh(message.id);
+                if !registry.context.shown.is_own(&message) {
+                    registry.context.shown.fresh(message.id);
+                }
                 registry.dispatch(message.channel_id, ChannelEvent::Said(message));
             }
             Event::Edited(event) => registry.dispatch(event.channel_id, ChannelEvent::Edited(event)),

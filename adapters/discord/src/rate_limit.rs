@@ -23,6 +23,9 @@ const WARN_AGAIN_AFTER: Duration = Duration::from_secs(600);
 /// Most people and servers that are counted. Those counted longest ago start again.
 const MAX_COUNTED: usize = 10_000;
 
+/// Thumbs that a person takes back in a minute, below messages of which only Discord knows whose they are.
+const MAX_UNKNOWN: u32 = 10;
+
 /// Most edited messages that are remembered.
 const MAX_EDITS: usize = 10_000;
 
@@ -41,6 +44,7 @@ pub(crate) enum RateDecision {
 pub(crate) struct RateLimiter {
     people: Counts<UserId>,
     guilds: Counts<GuildId>,
+    unknown: Counts<UserId>,
     edits: Mutex<HashMap<MessageId, i64>>,
 }
 
@@ -60,8 +64,14 @@ impl RateLimiter {
         Self {
             people: Counts { limit: limits.messages_per_person, counts: Mutex::default() },
             guilds: Counts { limit: limits.messages_per_server, counts: Mutex::default() },
+            unknown: Counts { limit: MAX_UNKNOWN, counts: Mutex::default() },
             edits: Mutex::default(),
         }
+    }
+
+    /// Returns true if Discord may be asked for a message whose author is unknown, because a person took a thumb back there.
+    pub(crate) fn may_ask(&self, person: UserId) -> bool {
+        self.unknown.judge(person) == RateDecision::Fine
     }
 
     /// Counts a message of a person in a server or a DM.
@@ -130,6 +140,9 @@ mod tests {
         assert_eq!(say(bob), RateDecision::TellThem, "the server's limit is reached");
         assert_eq!(say(bob), RateDecision::TooMuch);
         assert_eq!(rate_limiter.judge(UserId::new(3), None), RateDecision::Fine, "a DM has no server limit");
+        let asked = (0..=MAX_UNKNOWN).filter(|_| rate_limiter.may_ask(UserId::new(4))).count();
+        assert_eq!(asked, MAX_UNKNOWN as usize);
+        assert_eq!(rate_limiter.judge(UserId::new(4), None), RateDecision::Fine, "they are no messages");
         tokio::time::advance(SPAN).await;
         assert_eq!(say(ann), RateDecision::Fine);
     }

@@ -1,5 +1,5 @@
 //! Reactions to replies work like their buttons. A reaction cannot be answered privately in the channel, so answers
-//! come as a DM. A thumb tells what somebody thinks of a reply, also when it is taken back, and is answered nowhere.
+//! come as a DM. A thumb tells what somebody thinks of a reply, also when it is taken back. Nobody gets an answer to it.
 
 use std::sync::Arc;
 
@@ -19,25 +19,34 @@ use crate::split::split;
 pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
     let line_of_thumb = thumb(emoji).map(|is_up| thumb_command(is_up, true));
-    let Some(line) = line_of_thumb.or_else(|| command_of(emoji)) else { return };
-    run(&registry, &reaction, line, line_of_thumb.is_some()).await;
+    let (Some(line), Some(user)) = (line_of_thumb.or_else(|| command_of(emoji)), reaction.user_id) else { return };
+    if !may_be_own(&registry, &reaction) || is_bot(&registry, user, &reaction) {
+        return;
+    }
+    if registry.rate_limiter.judge(user, reaction.guild_id) == RateDecision::Fine {
+        run(&registry, &reaction, user, line, line_of_thumb.is_some()).await;
+    }
 }
 
 /// Runs the command of a thumb that is taken back. Other reactions are commands only when they are given.
 pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
-    let Some(is_up) = thumb(emoji) else { return };
-    run(&registry, &reaction, thumb_command(is_up, false), true).await;
+    let (Some(is_up), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
+    if is_bot(&registry, user, &reaction) {
+        return;
+    }
+    // Discord does not say whose message it is, and most are not the bot's: those must cost the person no messages.
+    let is_fine = match registry.context.shown.is_own_message(reaction.message_id) {
+        Some(true) => registry.rate_limiter.judge(user, reaction.guild_id) == RateDecision::Fine,
+        Some(false) => false,
+        None => registry.rate_limiter.may_ask(user),
+    };
+    if is_fine {
+        run(&registry, &reaction, user, thumb_command(is_up, false), true).await;
+    }
 }
 
-async fn run(registry: &ChannelRegistry, reaction: &Reaction, line: &str, is_silent: bool) {
-    let Some(user) = reaction.user_id else { return };
-    if !may_be_own(registry, reaction) || is_bot(registry, user, reaction) {
-        return;
-    }
-    if registry.rate_limiter.judge(user, reaction.guild_id) != RateDecision::Fine {
-        return;
-    }
+async fn run(registry: &ChannelRegistry, reaction: &Reaction, user: UserId, line: &str, is_silent: bool) {
     registry.context.shown.pace.turn().await;
     let message = match registry.context.http.get_message(reaction.channel_id, reaction.message_id).await {
         Ok(message) => message,
@@ -78,7 +87,12 @@ fn may_be_own(registry: &ChannelRegistry, reaction: &Reaction) -> bool {
 }
 
 fn is_bot(registry: &ChannelRegistry, user: UserId, reaction: &Reaction) -> bool {
-    user == registry.context.directory.me || reaction.member.as_ref().is_some_and(|member| member.user.bot)
+    let directory = &registry.context.directory;
+    // A reaction that is taken back comes without its member.
+    let guild = reaction.guild_id.and_then(|guild| directory.cache.guild(guild));
+    let known = guild.and_then(|guild| guild.members.get(&user).map(|member| member.user.bot));
+    let said = reaction.member.as_ref().map(|member| member.user.bot);
+    user == directory.me || said.or(known) == Some(true)
 }
 
 /// Sends a DM.

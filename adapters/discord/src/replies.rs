@@ -73,7 +73,7 @@ impl Replies {
         Self { http, pace: RequestPacer::default(), me, application, webhooks, places: Mutex::default() }
     }
 
-    /// Records that a message is new.
+    /// Records that a message of somebody else is new.
     pub(crate) fn fresh(&self, question: MessageId) {
         self.places().fresh(question);
     }
@@ -240,6 +240,11 @@ impl Replies {
     /// Returns the reply of one of the bot's messages.
     pub(crate) fn reply_of(&self, message: &Message) -> Option<ReplyKey> {
         PartId::of(message).map(|mark| mark.reply).or_else(|| self.places().reply_of(message.id))
+    }
+
+    /// Returns whether a message is the bot's own, if the cache tells.
+    pub(crate) fn is_own_message(&self, message: MessageId) -> Option<bool> {
+        self.places().is_own(message)
     }
 
     /// Removes a deleted message from the cache; returns its reply, if it is recent.

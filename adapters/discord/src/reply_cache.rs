@@ -41,13 +41,13 @@ impl CachedReply {
 pub(crate) struct ReplyCache {
     answers: HashMap<Spot, CachedReply>,
     order: VecDeque<Spot>,
-    /// Messages that were new when this process received them; no reply to them can exist yet.
+    /// Messages of others that were new when this process received them; no reply to them can exist yet.
     fresh: HashSet<MessageId>,
     fresh_order: VecDeque<MessageId>,
 }
 
 impl ReplyCache {
-    /// Records that a message is new.
+    /// Records that a message of somebody else is new.
     pub(crate) fn fresh(&mut self, question: MessageId) {
         if self.fresh.insert(question) {
             self.fresh_order.push_back(question);
@@ -95,6 +95,12 @@ impl ReplyCache {
         }
     }
 
+    /// Returns true for a message that shows a reply, and false for a recent one of somebody else; `None` for others.
+    pub(crate) fn is_own(&self, message: MessageId) -> Option<bool> {
+        let is_shown = self.answers.values().any(|answer| answer.shows(message));
+        (is_shown || self.fresh.contains(&message)).then_some(is_shown)
+    }
+
     /// Returns the reply that a message shows.
     pub(crate) fn reply_of(&self, message: MessageId) -> Option<ReplyKey> {
         let (spot, answer) = self.answers.iter().find(|(_, answer)| answer.shows(message))?;
@@ -107,5 +113,20 @@ impl ReplyCache {
         let reply = ReplyKey { spot: *spot, number: answer.number? };
         answer.parts.retain(|part| part.id != message);
         Some(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_tells_whose_a_recent_message_is() {
+        let mut cache = ReplyCache::default();
+        let [question, reply, older] = [1, 2, 3].map(MessageId::new);
+        cache.fresh(question);
+        let part = Part { id: reply, content: String::new(), of: Some(1), face: None, has_passing_file: false };
+        cache.remember(Spot::Answers(question), CachedReply { number: Some(0), parts: vec![part] });
+        assert_eq!([question, reply, older].map(|message| cache.is_own(message)), [Some(false), Some(true), None]);
     }
 }

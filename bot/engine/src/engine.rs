@@ -11,6 +11,7 @@ use azera_memory::{Forget, ForgetReceipt, Memory};
 use azera_model_api::{ChatModel, Embedder};
 use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId, PlatformId};
 use tokio::sync::Mutex as AsyncMutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::access::AccessControl;
 use crate::background::{Background, Claim, ModelExtraction};
@@ -227,12 +228,17 @@ impl Engine {
 
     /// Marks what is worth keeping in imported chats that were not searched to their end: in those of `chats`, or in all.
     /// Only the words of the people who imported them are marked. Waits for the classifiers. The running bot compares later
-    /// what these words contradict. What a stop leaves over is searched by the next start.
+    /// what these words contradict. Ends when `stop` is cancelled, and after some thousand messages. Returns false if
+    /// something is left; the background of the running bot goes on with it.
     ///
     /// # Errors
     /// The record or the embedding model fails.
-    pub async fn search_imports(&self, chats: Option<&BTreeSet<ChatId>>) -> Result<(), Error> {
-        self.0.background.search_imports(chats).await
+    pub async fn search_imports(
+        &self,
+        chats: Option<&BTreeSet<ChatId>>,
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
+        self.0.background.search_imports(chats, stop).await
     }
 
     /// Lets the background search what was imported, in turns with its other work, once the engine was started.

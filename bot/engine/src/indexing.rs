@@ -68,6 +68,9 @@ const WORDLESS: &str = ".";
 /// Memories that one turn may add: the message and the reply.
 const TURN_MEMORIES: usize = 2;
 
+/// Texts of one request to the embedding model. It refuses requests for more than some thousands, and no retry would help.
+const TEXTS_OF_A_REQUEST: usize = 1_024;
+
 /// When to embed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
@@ -256,6 +259,14 @@ impl Indexer {
     /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that
     /// search finds it by its words alone. Otherwise one message would keep all others from being indexed.
     pub(crate) async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(TEXTS_OF_A_REQUEST) {
+            vectors.extend(self.request(texts.to_vec()).await?);
+        }
+        Ok(vectors)
+    }
+
+    async fn request(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
         let embed = |texts| self.services.embedder.embed(texts, Purpose::Document, Priority::Background);
         let refused = match embed(texts.clone()).await {
             Ok(vectors) => return Ok(vectors),

@@ -330,14 +330,24 @@ impl BackupCleaner<'_> {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, Some(&person), &scope)
             }
-            Table::Ratings => {
-                let RatingRow { memory, person, scope, chat, seq, .. } = codec::decode(table, value)?;
-                let there = chat.and_then(|chat| what.chats.get(&chat)).is_some_and(|until| seq <= *until);
-                !there && !self.has_id(memory) && !what.has_state(seq, Some(&person), &scope)
-            }
+            Table::Ratings => return self.rating(value),
             _ => true,
         };
         Ok(retained.then(|| value.to_vec()))
+    }
+
+    fn rating(&self, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let (what, table) = (self.what, Table::Ratings);
+        let row: RatingRow = codec::decode(table, value)?;
+        if self.has_id(row.memory) || what.has_state(row.seq, Some(&row.person), &row.scope) {
+            return Ok(None);
+        }
+        let mut left = row.clone();
+        // Whatever was given in the chat since then stands in a row with a later number.
+        if !left.forget_chats(|chat| what.chats.get(chat).is_some_and(|until| row.seq <= *until)) {
+            return Ok(None);
+        }
+        if left == row { Ok(Some(value.to_vec())) } else { codec::encode(table, &left).map(Some) }
     }
 
     /// Empties the row of a forgotten chat, unless somebody spoke there again since.

@@ -14,6 +14,8 @@ use crate::{Batch, Durability, Entry, Error, Order, ReadScope, Table, codec, key
 pub struct UnsearchedPart {
     /// The messages, in the order in which they were imported.
     pub rows: Vec<MessageRow>,
+    /// Where this part begins.
+    pub from: u64,
     /// Where the next part begins, for [`Imports::note_searched`].
     pub next: u64,
 }
@@ -39,7 +41,7 @@ impl Imports<'_> {
     ) -> Result<Option<UnsearchedPart>, Error> {
         let Some(from) = self.first_unsearched(chat)? else { return Ok(None) };
         let entries = self.log_from(chat, from, limit)?;
-        let mut part = UnsearchedPart { rows: Vec::new(), next: from };
+        let mut part = UnsearchedPart { rows: Vec::new(), from, next: from };
         for (key, value) in entries {
             part.next = keys::number("chat_log", &key)?.saturating_add(1);
             part.rows.extend(self.0.messages().get(read_scope, &codec::decode(Table::ChatLog, &value)?)?);
@@ -47,21 +49,23 @@ impl Imports<'_> {
         Ok(Some(part))
     }
 
-    /// Notes that a chat was searched up to the message before the number `next`.
-    pub fn note_searched(self, chat: &ChatId, next: u64) -> Result<(), Error> {
+    /// Notes that a chat was searched up to the message before the number `next`. Returns false if nothing is left.
+    pub fn note_searched(self, chat: &ChatId, next: u64) -> Result<bool, Error> {
         let _writing = self.0.writing(chat)?;
         // It may have been forgotten meanwhile.
-        let Some(mut row) = self.0.chats().get(chat)? else { return Ok(()) };
+        let Some(mut row) = self.0.chats().get(chat)? else { return Ok(false) };
         let is_left = !self.log_from(chat, next, 1)?.is_empty();
         match &mut row.imported {
             Some(ImportedChat::Kept { unsearched, .. }) if unsearched.is_some_and(|from| from <= next) => {
                 *unsearched = is_left.then_some(next);
             }
-            _ => return Ok(()),
+            Some(ImportedChat::Kept { unsearched, .. }) => return Ok(unsearched.is_some()),
+            _ => return Ok(false),
         }
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Chats, keys::chat(&row.id), &row)?;
-        self.0.store.commit(batch, Durability::Soon)
+        self.0.store.commit(batch, Durability::Soon)?;
+        Ok(is_left)
     }
 
     fn first_unsearched(self, chat: &ChatId) -> Result<Option<u64>, Error> {

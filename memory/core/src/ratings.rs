@@ -35,6 +35,10 @@ pub(crate) struct ThumbRow {
     /// The message that was answered. All answers to it have one thumb of a person.
     pub(crate) about: MessageId,
     pub(crate) is_up: bool,
+    /// The chat where it was given, since the channels of a server may be one place. `None` in a row of an older version:
+    /// there it is that of the rating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chat: Option<ChatId>,
 }
 
 /// A rating of one person.
@@ -44,7 +48,7 @@ pub(crate) struct RatingRow {
     pub(crate) person: PersonId,
     /// The scope of the place where it was given.
     pub(crate) scope: Scope,
-    /// The chat where it was given. A place of direct messages may have several.
+    /// The chat where the person said it of the memory itself. A place may have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) chat: Option<ChatId>,
     /// What the person said of the memory itself. It does not count if there are only thumbs.
@@ -77,6 +81,23 @@ impl RatingRow {
     fn is_empty(&self) -> bool {
         self.only_thumbs && self.thumbs.is_empty()
     }
+
+    /// Returns the thumbs, each with its chat.
+    fn thumbs_with_chats(self) -> impl Iterator<Item = ThumbRow> {
+        let chat = self.chat;
+        self.thumbs.into_iter().map(move |thumb| ThumbRow { chat: thumb.chat.or_else(|| chat.clone()), ..thumb })
+    }
+
+    /// Removes what was given in forgotten chats. Returns false if nothing is left.
+    pub(crate) fn forget_chats(&mut self, is_gone: impl Fn(&ChatId) -> bool) -> bool {
+        let said_there = self.chat.as_ref().is_some_and(&is_gone);
+        self.thumbs.retain(|thumb| !thumb.chat.as_ref().map_or(said_there, &is_gone));
+        if said_there {
+            (self.chat, self.only_thumbs) = (None, true);
+            self.is_helpful = self.thumbs.last().is_some_and(|thumb| thumb.is_up);
+        }
+        !self.is_empty()
+    }
 }
 
 impl Memories<'_> {
@@ -100,7 +121,8 @@ impl Memories<'_> {
         match is_helpful {
             Some(is_helpful) => {
                 self.0.store.room()?;
-                let thumbs = self.rating(id, &scope, person)?.map(|row| row.thumbs).unwrap_or_default();
+                let before = self.rating(id, &scope, person)?;
+                let thumbs = before.map(|row| row.thumbs_with_chats().collect()).unwrap_or_default();
                 let (person, chat, seq) = (person.clone(), Some(chat.clone()), self.0.next_number()?);
                 let only_thumbs = false;
                 put_rating(
@@ -133,8 +155,8 @@ impl Memories<'_> {
         self.drop_thumbs(read_scope.place(), person, &about, None)?;
         let mut count = 0;
         for id in recalled {
-            let thumb = ThumbRow { about: about.clone(), is_up: is_helpful };
-            count += usize::from(self.add_thumb(read_scope, (chat, person), id, thumb, at)?);
+            let thumb = ThumbRow { about: about.clone(), is_up: is_helpful, chat: Some(chat.clone()) };
+            count += usize::from(self.add_thumb(read_scope, person, id, thumb, at)?);
         }
         Ok(Some(count))
     }
@@ -169,7 +191,7 @@ impl Memories<'_> {
     fn add_thumb(
         self,
         read_scope: &ReadScope,
-        (chat, person): (&ChatId, &PersonId),
+        person: &PersonId,
         id: MemoryId,
         thumb: ThumbRow,
         at: Timestamp,
@@ -182,12 +204,12 @@ impl Memories<'_> {
         }
         let (scope, seq) = (read_scope.place().clone(), self.0.next_number()?);
         let mut row = match self.rating(id, &scope, person)? {
-            Some(row) => RatingRow { at, seq, chat: Some(chat.clone()), ..row },
+            Some(row) => RatingRow { at, seq, ..row },
             None => RatingRow {
                 memory: id,
                 person: person.clone(),
                 scope,
-                chat: Some(chat.clone()),
+                chat: None,
                 is_helpful: thumb.is_up,
                 at,
                 seq,
@@ -307,13 +329,16 @@ pub(crate) fn remove(store: &dyn Store, batch: &mut Batch, id: MemoryId) -> Resu
     })
 }
 
-/// Removes the ratings of a forgotten person or place, and those given in a forgotten chat.
+/// Removes the ratings of a forgotten person or place, and what was given in a forgotten chat.
 pub(crate) fn forget(store: &dyn Store, batch: &mut Batch, gone: &ForgottenScope<'_>) -> Result<(), Error> {
     codec::walk(store, Table::Ratings, b"", |key, value| {
         let row: RatingRow = codec::decode(Table::Ratings, value)?;
-        let given_there = matches!(gone, ForgottenScope::Chat(chat) if row.chat.as_ref() == Some(*chat));
-        if given_there || gone.has(&row.scope, Some(&row.person)) {
+        let mut left = row.clone();
+        let given_there = |chat: &ChatId| matches!(gone, ForgottenScope::Chat(of) if *of == chat);
+        if gone.has(&row.scope, Some(&row.person)) || !left.forget_chats(given_there) {
             batch.remove(Table::Ratings, key);
+        } else if left != row {
+            codec::put(batch, Table::Ratings, key.to_vec(), &left)?;
         }
         Ok(true)
     })
@@ -335,7 +360,7 @@ mod tests {
             seq: 1,
             thumbs: thumbs
                 .iter()
-                .map(|is_up| ThumbRow { about: MessageId::new("q").unwrap(), is_up: *is_up })
+                .map(|is_up| ThumbRow { about: MessageId::new("q").unwrap(), is_up: *is_up, chat: None })
                 .collect(),
             only_thumbs: said.is_none(),
         };
@@ -350,5 +375,18 @@ mod tests {
         let before: RatingRow = serde_json::from_str(before).unwrap();
         assert_eq!(before, rating(&[], Some(false)), "a row of an older version");
         assert_eq!(serde_json::to_value(&before).unwrap().get("thumbs"), None);
+    }
+
+    #[test]
+    fn a_thumb_of_an_older_version_was_given_in_the_chat_of_its_rating() {
+        let before = r#"{"memory":1,"person":"ann","scope":"global","chat":"market","is_helpful":true,
+            "at":"1970-01-01T00:00:00Z","seq":1,"thumbs":[{"about":"q","is_up":true}],"only_thumbs":true}"#;
+        let before: RatingRow = serde_json::from_str(before).unwrap();
+        let left_without = |chat: &str| {
+            let mut row = before.clone();
+            row.forget_chats(|gone| gone.as_str() == chat).then_some(row)
+        };
+        assert_eq!(left_without("market"), None);
+        assert_eq!(left_without("square"), Some(before.clone()));
     }
 }

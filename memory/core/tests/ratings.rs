@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use azera_memory::conformance::record;
-use azera_memory::{DataSubject, Forget, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table};
+use azera_memory::{
+    DataSubject, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore, ReadScope, Store, Table, WhyHit, WhyRow,
+};
 use azera_types::{
-    Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
-    Timestamp,
+    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes,
+    RealmId, Scope, Text, Timestamp,
 };
 
 fn person(name: &str) -> PersonId {
@@ -37,6 +39,100 @@ fn fact(memory: &Memory, who: &str, scope: Scope) -> MemoryId {
     let fact =
         NewFact { persona: persona(), chat, scope, author, text: Text::new("A boat."), at: Timestamp::UNIX_EPOCH };
     memory.memories().store_fact(fact).unwrap()
+}
+
+/// Lets Ann ask something in a channel of a realm. Returns the answer, which rests on a memory.
+fn answered(memory: &Memory, realm: &RealmId, chat: &str, recalled: MemoryId) -> MessageId {
+    let (now, platform) = (Timestamp::UNIX_EPOCH, PlatformId::new("test").unwrap());
+    let (id, chat) = (MessageId::new(format!("q-{chat}")).unwrap(), ChatId::new(chat).unwrap());
+    let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: persona() };
+    memory.chats().open(new, now).unwrap();
+    let inbound = Inbound {
+        id: id.clone(),
+        chat,
+        person: person("ann"),
+        name: "ann".into(),
+        text: "what floats?".into(),
+        at: now,
+        parts: Vec::new(),
+        mentions_bot: true,
+        mentions: Vec::new(),
+        reply_to: None,
+    };
+    memory.turns().receive(&platform, &inbound, Scope::Realm(realm.clone()), now).unwrap();
+    let reply = MessageId::new(format!("{id}~r0")).unwrap();
+    let hit = WhyHit { memory: recalled, score: 1.0, signals: Vec::new(), shown: Vec::new(), same: Vec::new() };
+    let new = NewReply {
+        id: reply.clone(),
+        to: id,
+        platform,
+        asker: person("ann"),
+        persona: persona(),
+        persona_name: "Azera".into(),
+        text: "A boat.".into(),
+        at: now,
+        from: now,
+        source_scopes: Vec::new(),
+        built_on: Vec::new(),
+        built_on_facts: Vec::new(),
+        memorable: false,
+        state: serde_json::Value::Null,
+        help: String::new(),
+        why: WhyRow {
+            reply: reply.clone(),
+            recalled: vec![hit],
+            missing: Vec::new(),
+            fragments: Vec::new(),
+            model: "none".into(),
+            seed: 0,
+            usage: serde_json::Value::Null,
+            recall_ms: 0.0,
+            shown: None,
+        },
+        replaces: None,
+    };
+    memory.turns().reply(new).unwrap();
+    reply
+}
+
+/// Open channels of a server are one place, so one rating holds the thumbs of all of them.
+#[test]
+fn a_forgotten_channel_takes_its_thumbs_along_and_no_others() {
+    let memory = record(Arc::new(RamStore::new()));
+    let realm = RealmId::new("realm").unwrap();
+    let recalled = fact(&memory, "ann", Scope::Realm(realm.clone()));
+    let now = Timestamp::UNIX_EPOCH;
+    let thumbs = || {
+        let export = memory.export(&DataSubject(person("ann")), 0).unwrap();
+        let ratings = export["ratings"].as_array().unwrap().clone();
+        let thumbs = ratings.into_iter().flat_map(|rating| rating["thumbs"].as_array().unwrap().clone());
+        thumbs.map(|thumb| thumb["about"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let helpful = || memory.export(&DataSubject(person("ann")), 0).unwrap()["ratings"][0]["helpful"].clone();
+    let place = |chat: &ChatId| {
+        let place = Place { chat: chat.clone(), kind: PlaceKind::Public(realm.clone()), since: None };
+        ReadScope::in_place(persona(), &place, &ReadableScopes::default())
+    };
+    let forget = |chat: &str| {
+        memory.forgetting().forget(&Forget::Chat(ChatId::new(chat).unwrap()), true).unwrap();
+        assert!(memory.check().unwrap().is_sound());
+    };
+    for (chat, is_up) in [("square", true), ("market", false), ("garden", false)] {
+        let reply = answered(&memory, &realm, chat, recalled);
+        let chat = ChatId::new(chat).unwrap();
+        let rated = memory.memories().rate_reply(&place(&chat), &chat, &reply, &person("ann"), is_up, now).unwrap();
+        assert_eq!(rated, Some(1));
+    }
+    // What she says of the memory itself, in a third channel, keeps the thumbs.
+    let garden = ChatId::new("garden").unwrap();
+    memory.memories().rate(&place(&garden), &garden, recalled, &person("ann"), Some(false), now).unwrap().unwrap();
+    assert_eq!((thumbs(), helpful()), (vec!["q-square".into(), "q-market".into(), "q-garden".into()], false.into()));
+    forget("market");
+    assert_eq!((thumbs(), helpful()), (vec!["q-square".into(), "q-garden".into()], false.into()));
+    forget("garden");
+    assert_eq!((thumbs(), helpful()), (vec!["q-square".to_owned()], true.into()), "the thumb in the square counts");
+    forget("square");
+    assert_eq!(thumbs(), [""; 0]);
 }
 
 #[test]

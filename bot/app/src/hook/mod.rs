@@ -143,6 +143,6 @@ async fn import(
     if report.flaws > 0 {
         tracing::warn!(flaws = report.flaws, "some lines of the transcript could not be read");
     }
-    mark(&app.engine, &report).await;
+    mark(&app.engine, &report, stop).await;
     Ok(())
 }

@@ -87,7 +87,7 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
             println!("{}", report.in_words());
         }
         if marks && !stop.is_cancelled() {
-            mark(&app.engine, &report).await;
+            mark(&app.engine, &report, &stop).await;
         }
         interrupted |= report.interrupted;
         if stop.is_cancelled() {
@@ -139,10 +139,10 @@ pub async fn record_telling(
     tokio::task::spawn_blocking(recording).await?
 }
 
-/// Marks what is worth keeping in the words of the person who imported. The running bot goes on with what this leaves over,
-/// and compares it with earlier statements.
-pub async fn mark(engine: &Engine, report: &Report) {
-    if let Err(error) = engine.search_imports(Some(&report.chats)).await {
+/// Marks what is worth keeping in the words of the person who imported, until `stop` is cancelled. The running bot goes on
+/// with what this leaves over, and compares it with earlier statements.
+pub async fn mark(engine: &Engine, report: &Report, stop: &CancellationToken) {
+    if let Err(error) = engine.search_imports(Some(&report.chats), stop).await {
         tracing::warn!(%error, "what is worth keeping of an import is marked later");
     }
 }

@@ -140,7 +140,7 @@ impl RunningCommands {
             if target.project.is_some() {
                 // Marking takes longer than a command waits.
                 let engine = self.engine.clone();
-                self.engine.spawn(async move { mark(&engine, &report).await });
+                self.engine.spawn(async move { mark(&engine, &report, &stop).await });
             } else {
                 self.engine.search_imports_soon();
             }

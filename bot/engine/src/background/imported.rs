@@ -17,10 +17,13 @@ use crate::error::Error;
 /// Statements that are compared before other background work has its turn.
 const AT_ONCE: usize = 24;
 
+/// Comparisons that fail for a passing reason before the others wait, too. A model that is away is asked no more often.
+const FAILURES: usize = 3;
+
 /// The imported chats that wait to be searched or compared, as far as it is not in the record.
 pub(super) struct WaitingImports {
     waiting: Mutex<WaitingState>,
-    /// Held during a search, so that no message is searched twice at once.
+    /// Held during a step of a search, so that no message is searched twice at once.
     pub(super) searching: tokio::sync::Mutex<()>,
 }
 
@@ -112,17 +115,15 @@ impl Background {
         if !self.imports.take_due(now) {
             return;
         }
-        let learn = async {
-            let is_searched = self.search_some_imports().await?;
-            Ok::<_, Error>(self.compare_waiting().await? && is_searched)
-        };
-        match learn.await {
-            Ok(true) => {}
-            Ok(false) => self.imports.look_again(now),
-            Err(error) => {
-                tracing::info!(%error, "an import is searched and compared later");
-                self.imports.look_again(after(now, TRY_AGAIN));
-            }
+        let done = [self.search_some_imports().await, self.compare_waiting().await];
+        for error in done.iter().filter_map(|done| done.as_ref().err()) {
+            tracing::info!(%error, "an import is searched and compared later");
+        }
+        // What fails must not hold up the rest.
+        if done.iter().any(|done| matches!(done, Ok(false))) {
+            self.imports.look_again(now);
+        } else if done.iter().any(Result::is_err) {
+            self.imports.look_again(after(now, TRY_AGAIN));
         }
     }
 
@@ -133,7 +134,7 @@ impl Background {
 
     /// Compares as much of what waits as one turn allows. Returns false if something is left for the next turn.
     async fn compare_waiting(&self) -> Result<bool, Error> {
-        let (mut room, mut failed) = (AT_ONCE, None);
+        let (mut room, mut failed, mut failures) = (AT_ONCE, None, 0);
         let read = |memory: &azera_memory::Memory| Ok((memory.imports().unsearched()?, memory.imports().waiting()?));
         let (unsearched, waiting) = self.services.blocking(read).await?;
         for (chat, persona, person, scope) in waiting {
@@ -145,9 +146,14 @@ impl Background {
             match self.compare_chat(&chat, &read_scope, &person, &mut room).await {
                 Ok(true) => self.end_comparison(&chat).await?,
                 Ok(false) => return Ok(false),
-                Err(error) if error.is_transient() => return Err(error),
                 // One chat must not hold up the others.
-                Err(error) => failed = Some(error),
+                Err(error) => {
+                    failures += usize::from(error.is_transient());
+                    failed = Some(error);
+                }
+            }
+            if failures == FAILURES {
+                break;
             }
         }
         failed.map_or(Ok(true), Err)

@@ -104,7 +104,7 @@ impl Commands {
     }
 
     /// Notes whether a reply helps: the one that the command points at, or the last one. A thumb below a reply comes here,
-    /// too; a thumb that goes says which one it was.
+    /// too. When somebody takes one back, `none` names its kind, so that a thumb of the other kind stays.
     async fn rate_reply(&self, at: &CommandContext<'_>, rating: &str) -> Result<CommandAnswer, Error> {
         let (is_helpful, only) = match rating {
             "helpful" => (Some(true), None),

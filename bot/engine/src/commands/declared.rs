@@ -54,7 +54,6 @@ const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("id", "its id, such as m42", OptionKind::Memory);
 const WHY: &[Form] = &[form("", "", "", &[optional("id", "a memory to show whole, such as m42", OptionKind::Memory)])];
-const RATED: CommandOption = needed("id", "its id, such as m42, or reply", OptionKind::Memory);
 const NEWER: CommandOption = needed("newer", "the id of the newer one", OptionKind::Memory);
 const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Text);
 const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
@@ -179,7 +178,7 @@ pub const COMMANDS: &[Command] = &[
             form("update", "update", "replace one of your statements with a new text", &[MEMORY, NEW_TEXT]),
             form("replace", "replace", "let a newer statement replace an older one", &[MEMORY, NEWER]),
             form("current", "current", "make a statement current again that you replaced", &[MEMORY]),
-            form("rate", "rate", "say whether a memory helps in this place", &[RATED, RATING]),
+            form("rate", "rate", "say whether a memory helps here; ID may be reply", &[MEMORY, RATING]),
             form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
             form("known", "known", "list what was said in three or more chats", &[PAGE]),
             form("known-off", "known", "let your own words count as known, or not", &[MEMORY, COUNTS]),

@@ -7,8 +7,10 @@ use azera_memory::{
 use azera_types::{
     ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
+use crate::index::BUSY;
 use crate::look::look_up_all;
 use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::{chat, person};
@@ -77,6 +79,11 @@ impl Scene {
                 ImportState::New
             );
         }
+    }
+
+    /// Searches what was imported. Returns true if nothing is left.
+    async fn search_imports(&self) -> bool {
+        self.engine.azera.search_imports(None, &CancellationToken::new()).await.unwrap()
     }
 
     /// Returns what is marked of Ann's words in her direct messages.
@@ -173,7 +180,7 @@ async fn imported_statements_are_compared_later() {
     for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
         scene.wait(24 * 3_600).await;
         scene.import_said(ANN, word, said);
-        scene.engine.azera.search_imports(None).await.unwrap();
+        assert!(scene.search_imports().await);
     }
     let superseded = |scene: &Scene| {
         let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 10).unwrap();
@@ -208,7 +215,7 @@ async fn an_old_import_is_compared_with_what_was_said_before_it() {
     for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
         scene.wait(24 * 3_600).await;
         scene.import_said(ANN, word, said);
-        scene.engine.azera.search_imports(None).await.unwrap();
+        assert!(scene.search_imports().await);
     }
     for number in 0..70 {
         let word = format!("later{number}");
@@ -263,9 +270,76 @@ async fn a_long_import_is_searched_from_its_first_message() {
     let marked = scene.marked_of_ann().len();
     scene.import_own(&import, "long", 400, &["ok then", "my dentist appointment is on friday now. quiet"]);
     assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
-    scene.engine.azera.search_imports(None).await.unwrap();
+    assert!(scene.search_imports().await);
     assert_eq!(scene.marked_of_ann().len(), marked + 1);
     assert_eq!(importance(&scene), 0.123);
+}
+
+/// A signal ends a search between two steps. It goes on there later, and nothing is marked twice.
+#[tokio::test]
+async fn a_stopped_search_goes_on_where_it_was() {
+    let mut scene = Scene::open(false, false).await;
+    let import = import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "long");
+    let mut said = vec!["ok then"; 1_200];
+    (said[0], said[1_190]) = (TOLD, TOLD);
+    scene.import_own(&import, "long", 0, &said);
+    let first = MessageId::new("import:long:0").unwrap();
+    let stop = CancellationToken::new();
+    let is_done = {
+        let search = scene.engine.azera.search_imports(None, &stop);
+        tokio::pin!(search);
+        loop {
+            tokio::select! {
+                biased;
+                searched = &mut search => break searched.unwrap(),
+                () = tokio::task::yield_now(), if !stop.is_cancelled() => {
+                    if !scene.marked_of_ann().is_empty() {
+                        stop.cancel();
+                    }
+                }
+            }
+        }
+    };
+    assert!(!is_done && stop.is_cancelled());
+    let sources = |scene: &Scene| {
+        let mut marked = scene.marked_of_ann();
+        marked.sort_by_key(|memory| (memory.at, memory.id));
+        marked.iter().map(|memory| memory.sources[0].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(sources(&scene), [first.clone()]);
+    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
+    assert!(!scene.engine.azera.search_imports(None, &stop).await.unwrap(), "a stop that came before it does nothing");
+    assert_eq!(sources(&scene).len(), 1);
+    let (kind, with) = ("fact".to_owned(), Vec::new());
+    let once = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
+    assert!(scene.engine.memory.memories().mark(&first, &once).unwrap());
+    scene.engine.reopen().await;
+    assert!(scene.search_imports().await);
+    assert_eq!(sources(&scene), [first, MessageId::new("import:long:1190").unwrap()]);
+    let marked = scene.marked_of_ann().into_iter().find(|memory| memory.sources[0].as_str() == "import:long:0");
+    assert_eq!(marked.unwrap().salience.unwrap().importance, 0.123, "what was marked is not marked again");
+}
+
+/// A paste of thousands of lines is searched, and a chat that cannot be searched holds up no other.
+#[tokio::test]
+async fn one_imported_chat_holds_up_no_other() {
+    let scene = Scene::open(false, false).await;
+    let busy = format!("the server is {BUSY}");
+    let paste = "ok then\n".repeat(5_000);
+    // Of two that say the same, only one counts.
+    let other = "my dentist appointment is on friday now. quiet";
+    for (chat, texts) in
+        [("a-busy", [busy.as_str(), TOLD]), ("b-paste", [paste.as_str(), other]), ("c-short", ["ok then", TOLD])]
+    {
+        scene.import_own(&import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), chat), chat, 0, &texts);
+    }
+    let failed = scene.engine.azera.search_imports(None, &CancellationToken::new()).await;
+    assert!(failed.is_err_and(|error| error.is_transient()));
+    let marked: std::collections::BTreeSet<String> =
+        scene.marked_of_ann().iter().map(|memory| memory.sources[0].to_string()).collect();
+    assert_eq!(marked, ["import:b-paste:1", "import:c-short:1"].map(str::to_owned).into());
+    let unsearched = scene.engine.memory.imports().unsearched().unwrap();
+    assert_eq!(unsearched.iter().map(|(chat, ..)| chat.as_str()).collect::<Vec<_>>(), ["import:a-busy"]);
 }
 
 /// What Ann said to other programs counts as hers in her direct messages, without a project too. What others said does

@@ -16,6 +16,12 @@ use azera_types::{MemoryId, Timestamp};
 /// A search for this word panics, as one with a defect does.
 pub const DEFECT: &str = "unlucky";
 
+/// A text with this word is never embedded: the model says that it is busy.
+pub const BUSY: &str = "overloaded";
+
+/// Most texts that wait to be embedded, as in the models that embed.
+const EMBED_QUEUE: usize = 4_096;
+
 /// Numbers in a vector.
 pub const DIMENSION: usize = 48;
 
@@ -80,6 +86,9 @@ impl Embedder for WordEmbedder {
     ) -> Result<Vec<Vec<f32>>, azera_model_api::Error> {
         if self.unavailable.load(Ordering::SeqCst) {
             return Err(azera_model_api::Error::Unavailable("it is away".into()));
+        }
+        if texts.len() > EMBED_QUEUE || texts.iter().any(|text| text.contains(BUSY)) {
+            return Err(azera_model_api::Error::Busy { waiting: EMBED_QUEUE });
         }
         Ok(texts.iter().map(|text| embed(text)).collect())
     }
