@@ -319,9 +319,7 @@ impl Discord {
             Event::Typing(given) => {
                 tokio::spawn(autocomplete::typed(registry.clone(), self.commands, *given));
             }
-            Event::Pressed(button) => {
-                tokio::spawn(commands::pressed(registry.clone(), *button));
-            }
+            Event::Pressed(button) => drop(tokio::spawn(commands::pressed(registry.clone(), *button))),
             Event::Filled(form) => {
                 tokio::spawn(menus::filled(registry.clone(), self.actions, *form));
             }
