@@ -304,9 +304,7 @@ impl Discord {
             }
             Event::Channel(channel) => self.channel(registry, &channel),
             Event::Said(message) => {
-                if !registry.context.shown.is_own(&message) {
-                    registry.context.shown.fresh(message.id);
-                }
+                registry.context.shown.fresh(&message);
                 registry.dispatch(message.channel_id, ChannelEvent::Said(message));
             }
             Event::Edited(event) => registry.dispatch(event.channel_id, ChannelEvent::Edited(event)),

@@ -69,7 +69,7 @@ impl RateLimiter {
         }
     }
 
-    /// Returns true if Discord may be asked for a message whose author is unknown, because a person took a thumb back there.
+    /// Returns true if Discord may be asked for a message whose author is unknown, because a thumb was taken back.
     pub(crate) fn may_ask(&self, person: UserId) -> bool {
         self.unknown.judge(person) == RateDecision::Fine
     }

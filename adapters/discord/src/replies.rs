@@ -73,9 +73,11 @@ impl Replies {
         Self { http, pace: RequestPacer::default(), me, application, webhooks, places: Mutex::default() }
     }
 
-    /// Records that a message of somebody else is new.
-    pub(crate) fn fresh(&self, question: MessageId) {
-        self.places().fresh(question);
+    /// Records that a message is new, if it is somebody else's.
+    pub(crate) fn fresh(&self, message: &Message) {
+        if !self.is_own(message) {
+            self.places().fresh(message.id);
+        }
     }
 
     /// Returns true if a message is the bot's own, under its own name or a persona's.

@@ -19,6 +19,9 @@ pub const DEFECT: &str = "unlucky";
 /// A text with this word is never embedded: the model says that it is busy.
 pub const BUSY: &str = "overloaded";
 
+/// The first request with this word never ends.
+pub const STUCK: &str = "molasses";
+
 /// Most texts that wait to be embedded, as in the models that embed.
 const EMBED_QUEUE: usize = 4_096;
 
@@ -61,6 +64,7 @@ pub fn embed(text: &str) -> Vec<f32> {
 pub struct WordEmbedder {
     info: EmbedderInfo,
     unavailable: Arc<AtomicBool>,
+    was_stuck: AtomicBool,
 }
 
 impl WordEmbedder {
@@ -68,7 +72,7 @@ impl WordEmbedder {
     pub fn new(unavailable: Arc<AtomicBool>) -> Self {
         let info =
             EmbedderInfo { id: "words".into(), dimension: DIMENSION, similarity_floor: 0.1, asks_otherwise: false };
-        Self { info, unavailable }
+        Self { info, unavailable, was_stuck: AtomicBool::default() }
     }
 }
 
@@ -89,6 +93,9 @@ impl Embedder for WordEmbedder {
         }
         if texts.len() > EMBED_QUEUE || texts.iter().any(|text| text.contains(BUSY)) {
             return Err(azera_model_api::Error::Busy { waiting: EMBED_QUEUE });
+        }
+        if texts.iter().any(|text| text.contains(STUCK)) && !self.was_stuck.swap(true, Ordering::SeqCst) {
+            std::future::pending::<()>().await;
         }
         Ok(texts.iter().map(|text| embed(text)).collect())
     }
