@@ -1,5 +1,7 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
+mod search;
+
 use azera_adapter::{Host, Outcome, Platform, Reading, SessionReader};
 use azera_memory::{
     Forget, Import, ImportState, MemoryRow, NewImported, RanCommand, ReadScope, Salience, project_realm,
@@ -10,7 +12,6 @@ use azera_types::{
 use tokio_util::sync::CancellationToken;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
-use crate::index::{BUSY, STUCK};
 use crate::look::look_up_all;
 use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::{chat, person};
@@ -233,143 +234,6 @@ async fn an_old_import_is_compared_with_what_was_said_before_it() {
     let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 200).unwrap();
     let old = marked.iter().find(|memory| memory.text.contains("on tuesday")).expect("it is marked");
     assert!(old.salience.as_ref().unwrap().superseded.is_some(), "it was compared");
-}
-
-const TOLD: &str = "my dentist appointment is on tuesday. quiet";
-
-/// The background searches a long chat in turns, and goes on where it was when it starts again. Nothing is marked twice.
-#[tokio::test]
-async fn a_long_import_is_searched_from_its_first_message() {
-    let mut scene = Scene::open(false, false).await;
-    let import = import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "long");
-    let mut said = vec!["ok then"; 400];
-    (said[0], said[300]) = (TOLD, TOLD);
-    scene.import_own(&import, "long", 0, &said);
-    // It was marked before a crash came.
-    let (kind, with) = ("fact".to_owned(), Vec::new());
-    let before = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
-    let known = MessageId::new("import:long:300").unwrap();
-    assert!(scene.engine.memory.memories().mark(&known, &before).unwrap());
-    assert_eq!(scene.marked_of_ann().len(), 1, "nothing was searched yet");
-    scene.engine.azera.settle().await.unwrap();
-    let first = MessageId::new("import:long:0").unwrap();
-    let is_marked = |scene: &Scene| scene.marked_of_ann().iter().any(|memory| memory.sources[0] == first);
-    assert!(is_marked(&scene), "the first message is the first to be searched");
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1, "one turn does not search all of it");
-    scene.engine.reopen().await;
-    for _ in 0..4 {
-        scene.engine.azera.settle().await.unwrap();
-    }
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
-    let importance = |scene: &Scene| {
-        let marked = scene.marked_of_ann().into_iter().find(|memory| memory.sources[0] == known);
-        marked.and_then(|memory| memory.salience).expect("it is marked").importance
-    };
-    assert_eq!(importance(&scene), 0.123, "what was marked is not marked again");
-    // The file grew: only its new part is searched.
-    let marked = scene.marked_of_ann().len();
-    scene.import_own(&import, "long", 400, &["ok then", "my dentist appointment is on friday now. quiet"]);
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
-    assert!(scene.search_imports().await);
-    assert_eq!(scene.marked_of_ann().len(), marked + 1);
-    assert_eq!(importance(&scene), 0.123);
-}
-
-/// A signal ends a search, also in the middle of a step. It goes on there later, and nothing is marked twice.
-#[tokio::test]
-async fn a_stopped_search_goes_on_where_it_was() {
-    let scene = Scene::open(false, false).await;
-    let import = import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "long");
-    let mut said = vec!["ok then"; 400];
-    (said[0], said[200], said[390]) = (TOLD, STUCK, TOLD);
-    scene.import_own(&import, "long", 0, &said);
-    let first = MessageId::new("import:long:0").unwrap();
-    let stop = CancellationToken::new();
-    let is_done = {
-        let search = scene.engine.azera.search_imports(None, &stop);
-        tokio::pin!(search);
-        loop {
-            tokio::select! {
-                biased;
-                searched = &mut search => break searched.unwrap(),
-                () = tokio::task::yield_now(), if !stop.is_cancelled() => {
-                    if !scene.marked_of_ann().is_empty() {
-                        stop.cancel();
-                    }
-                }
-            }
-        }
-    };
-    assert!(!is_done && stop.is_cancelled());
-    let sources = |scene: &Scene| {
-        let mut marked = scene.marked_of_ann();
-        marked.sort_by_key(|memory| (memory.at, memory.id));
-        marked.iter().map(|memory| memory.sources[0].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(sources(&scene), [first.clone()]);
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
-    let (kind, with) = ("fact".to_owned(), Vec::new());
-    let once = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
-    assert!(scene.engine.memory.memories().mark(&first, &once).unwrap());
-    assert!(scene.search_imports().await);
-    assert_eq!(sources(&scene), [first, MessageId::new("import:long:390").unwrap()]);
-    let marked = scene.marked_of_ann().into_iter().find(|memory| memory.sources[0].as_str() == "import:long:0");
-    assert_eq!(marked.unwrap().salience.unwrap().importance, 0.123, "what was marked is not marked again");
-}
-
-/// A paste of thousands of lines is searched, and a chat that cannot be searched holds up no other.
-#[tokio::test]
-async fn one_imported_chat_holds_up_no_other() {
-    let scene = Scene::open(false, false).await;
-    let busy = format!("the server is {BUSY}");
-    let paste = "ok then\n".repeat(5_000);
-    let other = "my dentist appointment is on friday now. quiet";
-    for (chat, texts) in
-        [("a-busy", [busy.as_str(), TOLD]), ("b-paste", [paste.as_str(), other]), ("c-short", ["ok then", TOLD])]
-    {
-        scene.import_own(&import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), chat), chat, 0, &texts);
-    }
-    let failed = scene.engine.azera.search_imports(None, &CancellationToken::new()).await;
-    assert!(failed.is_err_and(|error| error.is_transient()));
-    let marked: std::collections::BTreeSet<String> =
-        scene.marked_of_ann().iter().map(|memory| memory.sources[0].to_string()).collect();
-    assert_eq!(marked, ["import:b-paste:1", "import:c-short:1"].map(str::to_owned).into());
-    let unsearched = scene.engine.memory.imports().unsearched().unwrap();
-    assert_eq!(unsearched.iter().map(|(chat, ..)| chat.as_str()).collect::<Vec<_>>(), ["import:a-busy"]);
-}
-
-/// What Ann said to other programs counts as hers in her direct messages, without a project too. What others said does
-/// not, nor what was played, and an undo takes all of it.
-#[tokio::test]
-async fn a_plain_import_is_searched_for_the_words_of_its_person_alone() {
-    let scene = Scene::open(false, false).await;
-    scene.change(Change::Join(BOB, GUILD));
-    let dm = Scope::Dm(person(ANN));
-    let texts = [TOLD.to_owned(), "my dentist appointment is on sunday. quiet".to_owned()];
-    let import = scene.import_texts(ANN, DEFAULT_PERSONA, dm.clone(), "zeppelin", texts);
-    let played = Import { learns: false, ..import_of(ANN, DEFAULT_PERSONA, dm, "played") };
-    scene.import_own(&played, "played", 0, &["my dentist appointment is on monday. quiet"]);
-    scene.engine.azera.settle().await.unwrap();
-    let texts =
-        |scene: &Scene| scene.marked_of_ann().iter().map(|memory| memory.text.as_str().to_owned()).collect::<Vec<_>>();
-    assert_eq!(texts(&scene), [TOLD]);
-    for others in ["import:zeppelin:two", "import:played:0"] {
-        let memory = &scene.engine.memory;
-        let id = memory.messages().memory_of(&in_dm_of_ann(), &MessageId::new(others).unwrap()).unwrap().unwrap();
-        assert_eq!(memory.memories().get(&in_dm_of_ann(), id).unwrap().unwrap().salience, None, "{others}");
-    }
-    let me = scene.command(ANN, DM_ANN, "/me").await;
-    assert!(me.contains("on tuesday") && !me.contains("on sunday") && !me.contains("on monday"), "{me}");
-    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_BOB)] {
-        let me = scene.command(who, place, "/me").await;
-        assert!(!me.contains("dentist"), "{} in {place}: {me}", PEOPLE[who].0);
-    }
-    look_up_all(&scene.engine).await;
-    scene.engine.watch.verdict().unwrap();
-    scene.engine.memory.forgetting().forget(&Forget::Import(import.id), false).unwrap();
-    assert_eq!(texts(&scene), [""; 0]);
-    assert!(!scene.command(ANN, DM_ANN, "/me").await.contains("dentist"));
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
 }
 
 /// A project's name never leads to the realm of another person's project, or to a realm of a platform.
