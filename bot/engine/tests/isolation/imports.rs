@@ -2,7 +2,7 @@
 
 mod search;
 
-use azera_adapter::{Host, Outcome, Platform, Reading, SessionReader};
+use azera_adapter::{Outcome, Platform, Reading, SessionReader};
 use azera_memory::{
     Forget, Import, ImportState, MemoryRow, NewImported, RanCommand, ReadScope, Salience, project_realm,
 };

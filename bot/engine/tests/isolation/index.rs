@@ -12,6 +12,7 @@ use azera_memory::{
 };
 use azera_model_api::{Embedder, EmbedderInfo, Priority, Purpose};
 use azera_types::{MemoryId, Timestamp};
+use tokio::sync::Notify;
 
 /// A search for this word panics, as one with a defect does.
 pub const DEFECT: &str = "unlucky";
@@ -19,8 +20,11 @@ pub const DEFECT: &str = "unlucky";
 /// A text with this word is never embedded: the model says that it is busy.
 pub const BUSY: &str = "overloaded";
 
-/// The first request with this word never ends.
+/// The first request with this word never ends. Only one test uses it.
 pub const STUCK: &str = "molasses";
+
+/// Told when that request comes.
+pub static IS_STUCK: Notify = Notify::const_new();
 
 /// Most texts that wait to be embedded, as in the models that embed.
 const EMBED_QUEUE: usize = 4_096;
@@ -64,7 +68,6 @@ pub fn embed(text: &str) -> Vec<f32> {
 pub struct WordEmbedder {
     info: EmbedderInfo,
     unavailable: Arc<AtomicBool>,
-    was_stuck: AtomicBool,
 }
 
 impl WordEmbedder {
@@ -72,7 +75,7 @@ impl WordEmbedder {
     pub fn new(unavailable: Arc<AtomicBool>) -> Self {
         let info =
             EmbedderInfo { id: "words".into(), dimension: DIMENSION, similarity_floor: 0.1, asks_otherwise: false };
-        Self { info, unavailable, was_stuck: AtomicBool::default() }
+        Self { info, unavailable }
     }
 }
 
@@ -88,13 +91,15 @@ impl Embedder for WordEmbedder {
         _: Purpose,
         _: Priority,
     ) -> Result<Vec<Vec<f32>>, azera_model_api::Error> {
+        static WAS_STUCK: AtomicBool = AtomicBool::new(false);
         if self.unavailable.load(Ordering::SeqCst) {
             return Err(azera_model_api::Error::Unavailable("it is away".into()));
         }
         if texts.len() > EMBED_QUEUE || texts.iter().any(|text| text.contains(BUSY)) {
             return Err(azera_model_api::Error::Busy { waiting: EMBED_QUEUE });
         }
-        if texts.iter().any(|text| text.contains(STUCK)) && !self.was_stuck.swap(true, Ordering::SeqCst) {
+        if texts.iter().any(|text| text.contains(STUCK)) && !WAS_STUCK.swap(true, Ordering::SeqCst) {
+            IS_STUCK.notify_one();
             std::future::pending::<()>().await;
         }
         Ok(texts.iter().map(|text| embed(text)).collect())

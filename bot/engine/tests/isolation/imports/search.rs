@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use azera_adapter::Host;
 use azera_memory::{Forget, Import, Salience};
 use azera_types::{MessageId, Scope};
 use tokio_util::sync::CancellationToken;
 
 use super::{import_of, in_dm_of_ann};
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
-use crate::index::{BUSY, STUCK};
+use crate::index::{BUSY, IS_STUCK, STUCK};
 use crate::look::look_up_all;
 use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::person;
@@ -71,11 +72,7 @@ async fn a_stopped_search_goes_on_where_it_was() {
             tokio::select! {
                 biased;
                 searched = &mut search => break searched.unwrap(),
-                () = tokio::task::yield_now(), if !stop.is_cancelled() => {
-                    if !scene.marked_of_ann().is_empty() {
-                        stop.cancel();
-                    }
-                }
+                () = IS_STUCK.notified() => stop.cancel(),
             }
         }
     };
