@@ -82,7 +82,7 @@ async fn a_stopped_search_goes_on_where_it_was() {
         marked.sort_by_key(|memory| (memory.at, memory.id));
         marked.iter().map(|memory| memory.sources[0].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(sources(&scene), [first.clone()]);
+    assert_eq!(sources(&scene), std::slice::from_ref(&first));
     assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
     let (kind, with) = ("fact".to_owned(), Vec::new());
     let once = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
