@@ -7,7 +7,7 @@ use std::time::Instant;
 use azera_fake_discord::{FakeDiscord, Invoked, World};
 
 use crate::bot::Bot;
-use crate::commands::{SEARCH_TIMEOUT, answer_text, find, give, square};
+use crate::commands::{SEARCH_TIMEOUT, answer_text, give, square};
 use crate::model::Model;
 use crate::{answered_for_good, answers, as_described, fake, text};
 
@@ -140,22 +140,14 @@ fn until_thumb(fake: &FakeDiscord, who: u64, want: Option<bool>) {
 #[test]
 fn a_thumb_rates_the_memories_behind_a_reply_until_it_goes() {
     let fake = fake();
-    let ([bob, cid], market, square) = fake.world(|world| {
-        let [ann, bob, cid] = ["Ann", "Bob", "Cid"].map(|name| world.user(name));
-        let guild = world.guild(ann, &[bob, cid]);
-        ([bob, cid], world.channel(guild, "market", Vec::new()), world.channel(guild, "square", Vec::new()))
-    });
+    let ([_, bob, cid], square) = square(&fake);
     let model = Model::start(Arc::new(|_| ("I see.".to_owned(), String::new())));
     let mut bot = Bot::new(&fake, Some(&model)).recalling_at_once();
     bot.start(&fake);
-    let say = |channel: u64, words: &str| {
-        let message = fake.world(|world| world.say(channel, bob, words));
-        answered_for_good(&fake, channel, message, "I see.");
-        message
-    };
-    say(market, "Azera, my boat is called heliotrope.");
-    find(&fake, square, bob, "boat called heliotrope", "heliotrope");
-    let question = say(square, "Azera, what is my boat called?");
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    give(&fake, square, bob, "remember", "", &[("text", "my boat is called heliotrope")]);
+    let question = fake.world(|world| world.say(square, bob, "Azera, what is my boat called?"));
+    answered_for_good(&fake, square, question, "I see.");
     until_thumb(&fake, bob, None);
     react(&fake, square, question, bob, "👍");
     until_thumb(&fake, bob, Some(true));
