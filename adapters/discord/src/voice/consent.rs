@@ -9,7 +9,7 @@ use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, Permissions
 
 use super::{CallKey, VoiceCalls};
 use crate::commands::choices;
-use crate::error::in_words;
+use crate::error::{Failure, failure, in_words};
 use crate::id;
 
 /// Most people who are asked in one message: their mentions fill over half of what Discord takes.
@@ -126,6 +126,10 @@ impl VoiceCalls {
             .allowed_mentions(CreateAllowedMentions::new().users(called.to_vec()));
         if let Err(error) = line.http.send_message(channel, Vec::new(), &question).await {
             tracing::warn!(error = in_words(&error), "cannot ask people whether they may be heard");
+            // The permissions that are known here may be older.
+            if failure(&error) == Failure::Refused {
+                return self.cannot_ask(key, called);
+            }
             self.with_call(key, |ongoing| called.iter().for_each(|user| ongoing.questions.remove(*user)));
             return;
         }
