@@ -256,7 +256,7 @@ impl Discord {
                     self.sync_cursor.clone().keep_soon().await;
                     let are_events_lost = gateway.missed.swap(false, Ordering::AcqRel);
                     if are_events_lost {
-                        self.voice.take_connection(VoiceEvent::Missed);
+                        self.voice.take(VoiceEvent::Missed);
                     }
                     if are_events_lost || registry.is_behind() {
                         self.look_everywhere(&registry);
@@ -282,16 +282,16 @@ impl Discord {
     fn take(&self, registry: &Arc<ChannelRegistry>, event: Event) {
         match event {
             Event::Ready(session) => {
-                self.voice.take_connection(VoiceEvent::Back { shard: session.shard, is_new: true });
+                self.voice.take(VoiceEvent::Back { shard: session.shard, is_new: true });
                 self.came_back(&session);
                 for channel in self.sync_cursor.directs() {
                     registry.dispatch(channel, ChannelEvent::Missed);
                 }
             }
-            Event::Lost(shard) => self.voice.take_connection(VoiceEvent::Lost(shard)),
+            Event::Lost(shard) => self.voice.take(VoiceEvent::Lost(shard)),
             Event::Resumed(shard) => {
                 tracing::info!("Discord repeated the missed events");
-                self.voice.take_connection(VoiceEvent::Back { shard, is_new: false });
+                self.voice.take(VoiceEvent::Back { shard, is_new: false });
             }
             Event::Guild(guild) => {
                 self.voice.take(VoiceEvent::Look);

@@ -37,8 +37,6 @@ impl VoiceCalls {
 
     pub(crate) fn take(&self, _: VoiceEvent) {}
 
-    pub(crate) fn take_connection(&self, _: VoiceEvent) {}
-
     pub(crate) async fn work(self: Arc<Self>, _: Arc<dyn Host>) {}
 
     pub(crate) async fn end_all(&self) {}

@@ -32,7 +32,8 @@ pub trait SpeechToText: Send + Sync {
     fn name(&self) -> &str;
 
     /// Recognises one utterance at [`RECOGNITION_RATE`]. `is_wanted` is asked between steps; once it returns false, the
-    /// call fails with [`Error::Cancelled`].
+    /// call fails with [`Error::Cancelled`]. It may take long to answer, while other calls go first: an engine asks it on the
+    /// thread of its caller, and holds nothing then that other calls need.
     ///
     /// # Errors
     /// [`Error::WrongRate`] for another rate, [`Error::TooLong`] for more than the engine takes at once.

@@ -242,8 +242,6 @@ pub enum Report {
     CannotHear,
     /// Somebody asked the bot to be quiet from now on, or to talk again.
     Muted(bool),
-    /// Ask a person whether they may be heard.
-    Ask(PersonId),
     /// Nobody else is there.
     Alone,
 }
@@ -263,7 +261,6 @@ impl std::fmt::Debug for Report {
             Self::Voiceless => f.write_str("Voiceless"),
             Self::CannotHear => f.write_str("CannotHear"),
             Self::Muted(is_muted) => f.debug_tuple("Muted").field(is_muted).finish(),
-            Self::Ask(person) => f.debug_tuple("Ask").field(person).finish(),
             Self::Alone => f.write_str("Alone"),
         }
     }

@@ -407,7 +407,6 @@ impl<P: Player> Talk<P> {
                 self.goes_on = true;
             }
             Action::Stop => self.stop_speaking().await,
-            Action::Ask(person) => self.report(Report::Ask(person)),
             Action::Leave => self.report(Report::Alone),
         }
     }

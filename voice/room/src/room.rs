@@ -70,7 +70,8 @@ impl Default for Settings {
 
 /// Something that happened.
 pub enum Event {
-    /// A person is in the room. A second event for the same person renames them.
+    /// A person is in the room. A second event for the same person renames them. Whoever tells it asks those who did not
+    /// decide.
     Joined {
         /// The person.
         person: PersonId,
@@ -221,8 +222,6 @@ pub enum Action {
     Cut,
     /// End what is being said and everything that waits, for good.
     Stop,
-    /// Ask a person whether they may be heard.
-    Ask(PersonId),
     /// Leave the channel: nobody else is there.
     Leave,
 }
@@ -415,9 +414,6 @@ impl Room {
         }
         if decision == Some(false) {
             self.drop_streams(at, &person, actions);
-        }
-        if is_new && decision.is_none() {
-            actions.push(Action::Ask(person));
         }
     }
 

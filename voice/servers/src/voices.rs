@@ -171,8 +171,9 @@ impl ServerVoices {
         Ok(self.told.get_or_init(|| told))
     }
 
-    /// Returns the ids of the voices: the configured one, the operator's recordings, those that the server lists, and at
-    /// last those that people recorded in chats.
+    /// Returns the ids of the voices: the configured one, those that the server lists, the operator's recordings, and at
+    /// last those that people recorded in chats. So a recording is the usual voice only if it is configured, or if there is
+    /// no other.
     fn ids(&self, told: &Told) -> Vec<String> {
         let clones = match &told.xtts {
             Some(xtts) if xtts.takes_samples() => self.config.samples.ids(),
@@ -180,7 +181,7 @@ impl ServerVoices {
         };
         let (given, kept): (Vec<String>, Vec<String>) = clones.into_iter().partition(|id| id.starts_with(CLONE_MARK));
         let listed = told.listed.iter().flatten().take(MAX_VOICES).cloned();
-        let all = self.config.voice.iter().cloned().chain(kept).chain(listed).chain(given);
+        let all = self.config.voice.iter().cloned().chain(listed).chain(kept).chain(given);
         let mut known = BTreeSet::new();
         all.filter(|id| known.insert(id.clone())).collect()
     }

@@ -4,6 +4,7 @@ use azera_voice_api::Error;
 use rayon::prelude::*;
 
 use crate::linear::{Gemm, LayerNorm, Linear, Strided, add, failed, gelu, softmax};
+use crate::steps::Steps;
 use crate::weights::Weights;
 
 /// Columns of the spectrogram that a convolution sees.
@@ -70,30 +71,30 @@ impl Encoder {
     }
 
     /// Returns one vector for each two columns of the spectrogram, `[columns / 2, width]`.
-    pub(crate) fn run(
-        &self,
-        mel: &[f32],
-        gemm: &Gemm,
-        is_wanted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Vec<f32>, Error> {
-        let first = convolve(&self.first, mel, self.bands, 1, gemm)?;
-        let mut x = convolve(&self.second, &first, self.width, COLUMNS_PER_VECTOR, gemm)?;
+    pub(crate) fn run(&self, mel: &[f32], gemm: &Gemm, steps: &Steps<'_>) -> Result<Vec<f32>, Error> {
+        let mut x = steps.run(|| {
+            let first = convolve(&self.first, mel, self.bands, 1, gemm)?;
+            convolve(&self.second, &first, self.width, COLUMNS_PER_VECTOR, gemm)
+        })?;
         if x.len() > self.positions.len() {
             return Err(failed("the spectrogram is longer than the model's window"));
         }
         add(&mut x, &self.positions);
         for layer in &self.layers {
-            if !is_wanted() {
-                return Err(Error::Cancelled);
-            }
-            let normal = layer.attention_norm.apply(&x);
-            let projected = layer.projection.apply(Strided::whole(&normal, self.width), gemm)?;
-            let mixed = self.attend(&projected, gemm)?;
-            add(&mut x, &layer.attention_out.apply(Strided::whole(&mixed, self.width), gemm)?);
-            let normal = layer.feed_forward_norm.apply(&x);
-            let mut wide = layer.widen.apply(Strided::whole(&normal, self.width), gemm)?;
-            gelu(&mut wide);
-            add(&mut x, &layer.narrow.apply(Strided::whole(&wide, layer.narrow.inputs), gemm)?);
+            let attended = steps.run(|| {
+                let normal = layer.attention_norm.apply(&x);
+                let projected = layer.projection.apply(Strided::whole(&normal, self.width), gemm)?;
+                let mixed = self.attend(&projected, gemm)?;
+                layer.attention_out.apply(Strided::whole(&mixed, self.width), gemm)
+            })?;
+            add(&mut x, &attended);
+            let fed = steps.run(|| {
+                let normal = layer.feed_forward_norm.apply(&x);
+                let mut wide = layer.widen.apply(Strided::whole(&normal, self.width), gemm)?;
+                gelu(&mut wide);
+                layer.narrow.apply(Strided::whole(&wide, layer.narrow.inputs), gemm)
+            })?;
+            add(&mut x, &fed);
         }
         Ok(self.norm.apply(&x))
     }

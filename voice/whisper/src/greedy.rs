@@ -2,8 +2,9 @@
 
 use azera_voice_api::Error;
 
-use crate::decoder::{Decoder, Step};
-use crate::linear::{Gemm, softmax};
+use crate::decoder::{Cache, Decoder};
+use crate::linear::{Gemm, failed, softmax};
+use crate::steps::Steps;
 use crate::tokens::Tokens;
 
 /// The most tokens for one second of speech, and the tokens besides. Fast speakers reach five a second.
@@ -42,12 +43,22 @@ pub(crate) struct Decoding<'a> {
     pub(crate) seconds: f32,
 }
 
+/// The token that comes next.
+struct Next {
+    token: usize,
+    probability: f32,
+    /// See [`Decoded::attention`].
+    attention: Vec<Vec<f32>>,
+}
+
 impl Decoding<'_> {
     /// Decodes an utterance from the encoder's vectors.
-    pub(crate) fn run(&self, vectors: &[f32], is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Decoded, Error> {
-        let mut cache = self.decoder.begin(vectors, self.gemm)?;
-        let mut step = self.decoder.step(&mut cache, self.tokens.start)?;
-        let mut first = self.decoder.logits(&step);
+    pub(crate) fn run(&self, vectors: &[f32], steps: &Steps<'_>) -> Result<Decoded, Error> {
+        let mut cache = steps.run(|| self.decoder.begin(vectors, self.gemm))?;
+        let mut first = steps.run(|| {
+            let step = self.decoder.step(&mut cache, self.tokens.start)?;
+            Ok(self.decoder.logits(&step))
+        })?;
         let language = self.language.or_else(|| spoken_language(&first, self.tokens.languages.clone(), self.expected));
         softmax(&mut first);
         let mut decoded = Decoded {
@@ -57,27 +68,26 @@ impl Decoding<'_> {
             no_speech: first.get(self.tokens.no_speech).copied().unwrap_or(0.0),
         };
         let prompt = self.tokens.prompt(language);
-        for token in &prompt {
-            step = self.decoder.step(&mut cache, *token)?;
+        let Some((last, before)) = prompt.split_last() else { return Err(failed("the prompt has no token")) };
+        for token in before {
+            steps.run(|| self.decoder.step(&mut cache, *token))?;
         }
+        let mut next = steps.run(|| self.next(&mut cache, *last, true))?;
         let room = self.decoder.max_tokens().saturating_sub(prompt.len() + 2);
         let most = room.min((self.seconds * TOKENS_PER_SECOND) as usize + TOKENS_BESIDES);
         while decoded.tokens.len() < most {
-            if !is_wanted() {
-                return Err(Error::Cancelled);
-            }
-            let (token, probability) = self.pick(&step, decoded.tokens.is_empty());
+            let Next { token, probability, attention } = next;
             if token == self.tokens.end {
                 return Ok(self.whole(decoded));
             }
             decoded.tokens.push(token);
             decoded.probabilities.push(probability);
-            decoded.attention.push(std::mem::take(&mut step.attention));
+            decoded.attention.push(attention);
             if let Some(kept) = before_repetition(&decoded.tokens, self.seconds <= SHORT_SECONDS) {
                 decoded.truncate(kept);
                 return Ok(self.whole(decoded));
             }
-            step = self.decoder.step(&mut cache, token)?;
+            next = steps.run(|| self.next(&mut cache, token, false))?;
         }
         let kept = before_new_beginning(&decoded.tokens);
         decoded.truncate(kept);
@@ -91,13 +101,15 @@ impl Decoding<'_> {
         decoded
     }
 
-    /// Returns the likeliest token with its probability among those that may be picked.
-    fn pick(&self, step: &Step, is_first: bool) -> (usize, f32) {
-        let mut logits = self.decoder.logits(step);
+    /// Appends a token, and picks the likeliest one after it among those that may be picked.
+    fn next(&self, cache: &mut Cache, token: usize, is_first: bool) -> Result<Next, Error> {
+        let step = self.decoder.step(cache, token)?;
+        let mut logits = self.decoder.logits(&step);
         self.tokens.mask(&mut logits, is_first);
         let token = likeliest(&logits, 0..logits.len()).unwrap_or(self.tokens.end);
         softmax(&mut logits);
-        (token, logits.get(token).copied().unwrap_or(0.0))
+        let probability = logits.get(token).copied().unwrap_or(0.0);
+        Ok(Next { token, probability, attention: step.attention })
     }
 }
 

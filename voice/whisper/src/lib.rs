@@ -5,7 +5,8 @@
 //! `greedy` picks the tokens and knows when to stop. `verdict` drops transcripts of silence and noise. `align` finds
 //! the time of each word.
 //!
-//! The encoder runs on the utterance and one second more, and not on Whisper's usual 30 seconds.
+//! The encoder runs on the utterance and one second more, and not on Whisper's usual 30 seconds. Between two `steps` other calls
+//! may go first.
 
 mod align;
 mod decoder;
@@ -13,6 +14,7 @@ mod encoder;
 mod greedy;
 mod linear;
 mod mel;
+mod steps;
 mod tokens;
 mod verdict;
 mod weights;

@@ -13,6 +13,7 @@ use crate::encoder::{COLUMNS_PER_VECTOR, Encoder};
 use crate::greedy::{Decoded, Decoding};
 use crate::linear::{Gemm, failed};
 use crate::mel::{HOP, Mel};
+use crate::steps::Steps;
 use crate::tokens::Tokens;
 use crate::verdict::{Evidence, is_speech};
 use crate::weights::Weights;
@@ -79,26 +80,18 @@ impl Whisper {
     }
 
     /// Recognises an utterance that is probably in the language of this token.
-    fn recognise(
-        &self,
-        samples: &[f32],
-        expected: Option<usize>,
-        is_wanted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Transcript, Error> {
+    fn recognise(&self, samples: &[f32], expected: Option<usize>, steps: &Steps<'_>) -> Result<Transcript, Error> {
         let seconds = samples.len() as f32 / RECOGNITION_RATE.0 as f32;
-        if !is_wanted() {
-            return Err(Error::Cancelled);
-        }
         if samples.iter().all(|sample| sample.abs() < SILENCE_LEVEL) {
             return Ok(nothing(1.0));
         }
         let mut window = samples.to_vec();
         window.resize(window_samples(seconds), 0.0);
-        let mel = self.mel.spectrogram(&window, &self.gemm)?;
-        let vectors = self.encoder.run(&mel, &self.gemm, is_wanted)?;
+        let mel = steps.run(|| self.mel.spectrogram(&window, &self.gemm))?;
+        let vectors = self.encoder.run(&mel, &self.gemm, steps)?;
         let (decoder, tokens, gemm) = (&self.decoder, &self.tokens, &self.gemm);
         let decoding = Decoding { decoder, tokens, gemm, language: self.language, expected, seconds };
-        let decoded = decoding.run(&vectors, is_wanted)?;
+        let decoded = decoding.run(&vectors, steps)?;
         let text = self.tokens.text(&decoded.tokens);
         let evidence = Evidence::of(&text, &decoded);
         if !is_speech(&text, &evidence) {
@@ -147,7 +140,7 @@ impl SpeechToText for Whisper {
             return Err(Error::TooLong { seconds: utterance.duration().as_secs_f32(), most: MAX_SECONDS as f32 });
         }
         let expected = language.and_then(|tag| self.tokens.language(&recognised_language(tag)));
-        self.threads.install(|| self.recognise(&utterance.samples, expected, is_wanted))
+        self.recognise(&utterance.samples, expected, &Steps { threads: &self.threads, is_wanted })
     }
 }
 

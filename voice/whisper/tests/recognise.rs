@@ -129,6 +129,25 @@ fn a_call_ends_when_its_result_is_not_wanted() {
 }
 
 #[test]
+fn it_pauses_on_the_thread_of_its_caller_and_others_go_on_meanwhile() {
+    // With one thread of its own, a pause there would hold up everybody.
+    let whisper = Whisper::load(&model_file(), "w", &Options { threads: 1, ..options() }).expect("the model loads");
+    let (audio, other) = (speech("yes.flac"), speech("tomatoes.flac"));
+    let (caller, asked) = (std::thread::current().id(), AtomicUsize::new(0));
+    let is_wanted = || {
+        assert_eq!(std::thread::current().id(), caller);
+        if asked.fetch_add(1, Ordering::Relaxed) == 5 {
+            let heard = std::thread::scope(|scope| scope.spawn(|| whisper.transcribe(&other, &|| true)).join());
+            let heard = heard.expect("no panic").expect("it is recognised");
+            assert!(plain(&heard.text).contains("tomatoes"), "{heard:?}");
+        }
+        true
+    };
+    assert_eq!(plain(&whisper.transcribe(&audio, &is_wanted).expect("it goes on").text), "yes");
+    assert!(asked.load(Ordering::Relaxed) > 5);
+}
+
+#[test]
 fn an_english_model_knows_no_other_language() {
     let german = Options { language: Some("de".into()), ..options() };
     let error = Whisper::load(&model_file(), "w", &german).err().expect("an error").to_string();

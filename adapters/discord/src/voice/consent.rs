@@ -35,8 +35,9 @@ const NEEDED: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::SEND_ME
 pub(super) struct Questions {
     /// Who waits for the next message.
     waiting: BTreeSet<UserId>,
-    /// The people who wait or were asked.
-    asked: BTreeSet<UserId>,
+    /// Whose question is on its way. They are not asked again before it is recorded that they were, also if they leave and come
+    /// back meanwhile.
+    on_its_way: BTreeSet<UserId>,
     /// True until it is known who was there when the bot came.
     is_opening: bool,
     /// True once the next message is on its way.
@@ -53,7 +54,7 @@ impl Questions {
 
     /// Adds somebody. Returns true if a message must be sent soon.
     fn add(&mut self, user: UserId) -> bool {
-        if self.asked.insert(user) {
+        if !self.on_its_way.contains(&user) {
             self.waiting.insert(user);
         }
         let is_due = !self.waiting.is_empty() && !self.is_opening && !self.is_timed;
@@ -64,13 +65,18 @@ impl Questions {
     /// Removes somebody who left or decided.
     fn remove(&mut self, user: UserId) {
         self.waiting.remove(&user);
-        self.asked.remove(&user);
     }
 
     /// Takes who is asked now.
     fn take(&mut self) -> Vec<UserId> {
         (self.is_opening, self.is_timed) = (false, false);
+        self.on_its_way.extend(&self.waiting);
         std::mem::take(&mut self.waiting).into_iter().collect()
+    }
+
+    /// Takes in that it is recorded who was asked, or that it failed.
+    fn note_asked(&mut self, users: &[UserId]) {
+        self.on_its_way.retain(|user| !users.contains(user));
     }
 }
 
@@ -102,8 +108,30 @@ impl VoiceCalls {
     /// Asks all who wait, in as few messages as possible.
     pub(super) async fn ask_those_who_wait(self: &Arc<Self>, key: CallKey) {
         let waiting = self.with_call(key, |ongoing| ongoing.questions.take()).unwrap_or_default();
-        for called in waiting.chunks(MAX_CALLED) {
+        let mut called = Vec::new();
+        for user in &waiting {
+            if self.is_unasked(key.channel, *user).await {
+                called.push(*user);
+            }
+        }
+        for called in called.chunks(MAX_CALLED) {
             self.ask(key, called).await;
+        }
+        self.with_call(key, |ongoing| ongoing.questions.note_asked(&waiting));
+    }
+
+    /// Returns true if somebody neither decided nor was asked. They may have been since they came.
+    async fn is_unasked(&self, channel: ChannelId, user: UserId) -> bool {
+        let (Some((_, host)), Ok(chat), Ok(person)) = (self.speech.get(), id::voice_chat(channel), id::person(user))
+        else {
+            return false;
+        };
+        match host.may_be_heard(&chat, &person).await {
+            Ok(decision) => decision.is_none(),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether a person was asked; they are not asked now");
+                false
+            }
         }
     }
 
@@ -111,7 +139,7 @@ impl VoiceCalls {
     async fn ask(&self, key: CallKey, called: &[UserId]) {
         let channel = key.channel;
         if !self.may_ask(channel) {
-            return self.cannot_ask(key, called);
+            return self.cannot_ask(key);
         }
         let (Ok(line), Some((_, host)), Ok(chat)) = (self.line(), self.speech.get(), id::voice_chat(channel)) else {
             return;
@@ -128,9 +156,8 @@ impl VoiceCalls {
             tracing::warn!(error = in_words(&error), "cannot ask people whether they may be heard");
             // The permissions that are known here may be older.
             if failure(&error) == Failure::Refused {
-                return self.cannot_ask(key, called);
+                self.cannot_ask(key);
             }
-            self.with_call(key, |ongoing| called.iter().for_each(|user| ongoing.questions.remove(*user)));
             return;
         }
         for person in called.iter().filter_map(|user| id::person(*user).ok()) {
@@ -142,9 +169,8 @@ impl VoiceCalls {
 
     /// Says aloud, once in a call and not while the bot is muted, that people cannot be asked. They are asked when they
     /// come again, or when somebody asks the bot to come although it is there.
-    fn cannot_ask(&self, key: CallKey, called: &[UserId]) {
+    fn cannot_ask(&self, key: CallKey) {
         let call = self.with_call(key, |ongoing| {
-            called.iter().for_each(|user| ongoing.questions.remove(*user));
             if ongoing.is_muted {
                 return None;
             }
@@ -167,8 +193,11 @@ mod tests {
         let mut questions = Questions::opening();
         assert!(!questions.add(ann) && !questions.add(bob) && !questions.add(ann), "the bot has not come yet");
         assert_eq!(questions.take(), [ann, bob]);
-        assert!(!questions.add(ann), "she was asked");
+        questions.remove(ann);
+        assert!(!questions.add(ann), "she left and came back, and her question is on its way");
+        questions.note_asked(&[ann, bob]);
         assert!(questions.add(cid), "one message is sent soon");
+        assert!(!questions.add(bob));
         questions.remove(bob);
         assert!(!questions.add(bob), "he came again, and is asked in the same one");
         questions.remove(cid);

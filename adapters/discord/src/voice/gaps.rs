@@ -13,6 +13,7 @@ use serenity::all::{ChannelId, GuildId, UserId, VoiceState};
 use serenity::gateway::ConnectionStage;
 use tokio::time::Instant;
 
+use super::lost_shards::LostShards;
 use super::{VoiceCalls, VoiceEvent};
 
 /// The longest time from an event that a resumed session repeats to its end.
@@ -31,8 +32,7 @@ struct Last {
 /// What is known of the connections to the gateway.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// The shards that lost theirs.
-    lost: BTreeSet<u32>,
+    lost: LostShards,
     /// Those who left lately as the last. They missed nothing, unless the event came late.
     last: Vec<Last>,
     /// The rooms of calls, with when they ended: those that ended lately, or whose hearers are in doubt.
@@ -58,10 +58,10 @@ impl VoiceCalls {
     pub(super) fn take_gap(&self, event: &VoiceEvent) {
         match event {
             VoiceEvent::Lost(shard) => {
-                self.gaps().lost.insert(*shard);
+                self.gaps().lost.note_lost(*shard);
             }
             VoiceEvent::Back { shard, is_new } => {
-                self.gaps().lost.remove(shard);
+                self.gaps().lost.note_back(*shard);
                 if *is_new {
                     self.nobody_heard(|guild| self.is_on(*shard, guild));
                 }
@@ -69,7 +69,7 @@ impl VoiceCalls {
             }
             VoiceEvent::Away(gone) => self.nobody_heard(|guild| guild == *gone),
             VoiceEvent::Missed => {
-                self.gaps().lost.clear();
+                self.gaps().lost.note_missing_events();
                 self.nobody_heard(|_| true);
                 // That a shard is connected again may be among what was missed.
                 self.returns.send_modify(|returns| {
@@ -90,7 +90,14 @@ impl VoiceCalls {
     /// Returns true if the shard of a server is not told to have lost the gateway, and was told to be connected.
     pub(super) fn is_told_connected(&self, guild: GuildId) -> bool {
         let Some(line) = self.line.get() else { return false };
-        self.connection_of(guild) > 0 && !self.gaps().lost.contains(&line.shard_of(guild))
+        self.connection_of(guild) > 0 && !self.gaps().lost.is_told(line.shard_of(guild))
+    }
+
+    /// Returns true if the shard of a server may have lost the gateway. `is_connected` is what it counts as now.
+    pub(super) fn may_be_lost(&self, guild: GuildId, is_connected: bool) -> bool {
+        let Some(line) = self.line.get() else { return true };
+        let is_told = self.gaps().lost.may_be_lost(line.shard_of(guild), is_connected);
+        is_told || !is_connected
     }
 
     /// Returns true if everything was handled that the gateway told before the newest connection of a server's shard.
@@ -204,7 +211,7 @@ impl VoiceCalls {
         let noticed = {
             let gaps = self.gaps();
             // The gateway cannot be back before this is known.
-            gaps.lost.contains(&shard).then(|| self.put_in_doubt(guild, channel))
+            gaps.lost.is_told(shard).then(|| self.put_in_doubt(guild, channel))
         };
         if noticed == Some(false) {
             return Some(Ok(()));
@@ -216,7 +223,7 @@ impl VoiceCalls {
             }
             self.put_in_doubt(guild, channel);
             // If the gateway came back just now, nothing else ends the doubt.
-            if self.is_connected(guild).await && !self.gaps().lost.contains(&shard) {
+            if self.is_connected(guild).await && !self.gaps().lost.is_told(shard) {
                 self.attendance.settle(|other| other == guild, false);
             }
         }

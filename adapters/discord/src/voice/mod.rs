@@ -7,9 +7,9 @@
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
 //! if everybody agreed, `joining` brings the bot into channels, `link` is the connection of a call, `following` follows the
-//! gateway, `gaps` knows what was said while it was lost, `silence` knows when nobody can hear the bot, `code` sends the
-//! code of replies, `consent` asks people whether they may be heard, `ending` ends calls, `people` tells who is in a channel,
-//! and `help` takes care of people in danger.
+//! gateway, `gaps` knows what was said while it was lost, `lost_shards` knows which shards lost it, `silence` knows when
+//! nobody can hear the bot, `code` sends the code of replies, `consent` asks people whether they may be heard, `ending` ends
+//! calls, `people` tells who is in a channel, and `help` takes care of people in danger.
 
 mod attendance;
 mod captions;
@@ -22,6 +22,7 @@ mod gaps;
 mod help;
 mod joining;
 mod link;
+mod lost_shards;
 mod people;
 mod personas;
 mod recording;

@@ -91,8 +91,6 @@ impl VoiceCalls {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
                 }
             }
-            // Whoever comes is asked with others who come: see `VoiceCalls::joined`.
-            RoomReport::Ask(_) => {}
             RoomReport::Alone => {
                 tracing::info!(%channel, "nobody else is in the voice channel");
                 self.leave(key).await;

@@ -76,6 +76,41 @@ fn those_who_are_there_are_asked_in_one_message_and_each_decides_alone() {
 }
 
 #[test]
+fn somebody_who_leaves_and_comes_back_while_they_are_asked_is_asked_once() {
+    in_own_process("consent::somebody_who_leaves_and_comes_back_while_they_are_asked_is_asked_once", |root| {
+        let mut room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.discord.set_call_waits(CallWaits { others: OTHERS, ..CallWaits::default() });
+        room.press(0, "Hear me");
+        room.until("it to be recorded", || (!room.engine.kept().asked.is_empty()).then_some(()));
+        let guests = room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            ["Robert", "Cid"].map(|name| {
+                let guest = world.user(name);
+                world.invite(guild, guest);
+                guest
+            })
+        });
+        room.people.extend(guests);
+        let [robert, cid] = guests;
+        room.engine.kept().holds_asked = true;
+        room.fake.world(|world| world.join_voice(room.channel, robert));
+        // He reads the question, and it is not yet recorded that he was asked.
+        room.until("the record to wait", || (room.engine.kept().waiting == 1).then_some(()));
+        room.fake.world(|world| {
+            world.leave_voice(robert);
+            world.join_voice(room.channel, robert);
+            world.join_voice(room.channel, cid);
+        });
+        // Those who come at about the same time are asked in one message.
+        room.told("may I hear you", 3);
+        assert_eq!(room.questions().iter().flat_map(|question| room.calls(question)).collect::<Vec<_>>(), [0, 1, 2]);
+        room.engine.release();
+        room.press(1, "Hear me");
+        assert_eq!(room.questions().len(), 3);
+    });
+}
+
+#[test]
 fn where_it_may_not_write_it_says_so_and_people_are_heard_all_the_same() {
     in_own_process("consent::where_it_may_not_write_it_says_so_and_people_are_heard_all_the_same", |root| {
         let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);

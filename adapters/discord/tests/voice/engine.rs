@@ -41,7 +41,9 @@ pub struct Kept {
     pub held: Option<PersonId>,
     /// True while it is not taken in how much of a reply was heard.
     pub holds_heard: bool,
-    /// How many of both wait.
+    /// True while it is not recorded that people were asked.
+    pub holds_asked: bool,
+    /// How many of all these wait.
     pub waiting: usize,
 }
 
@@ -74,6 +76,7 @@ impl Engine {
     pub fn release(&self) {
         self.kept().held = None;
         self.kept().holds_heard = false;
+        self.kept().holds_asked = false;
         self.released.notify_waiters();
     }
 }
@@ -103,6 +106,11 @@ impl VoiceHost for Engine {
     }
 
     async fn was_asked(&self, chat: &ChatId, person: &PersonId) -> Result<(), HostError> {
+        let released = self.released.notified();
+        if self.kept().holds_asked {
+            self.kept().waiting += 1;
+            released.await;
+        }
         self.kept().asked.insert(chat.clone());
         self.kept().consent.entry(person.clone()).or_default();
         Ok(())

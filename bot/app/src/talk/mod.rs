@@ -259,7 +259,7 @@ impl Session {
             Report::Voiceless => eprintln!("(the voice failed; the log says why)"),
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
-            Report::Ask(_) | Report::Alone | Report::Uttered { .. } => {}
+            Report::Alone | Report::Uttered { .. } => {}
         }
         Ok(())
     }

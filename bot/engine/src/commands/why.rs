@@ -11,9 +11,15 @@ use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::display_names::DisplayNames;
 use crate::error::Error;
+use crate::turn::heard_words;
 
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
+
+/// Says what was heard in the recordings of the message that was answered.
+fn told_heard(words: String) -> String {
+    if words.is_empty() { "I heard no words in it.\n".to_owned() } else { format!("I heard: \"{words}\"\n") }
+}
 
 impl Commands {
     pub(super) async fn why_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
@@ -46,8 +52,8 @@ impl Commands {
             }
             None => None,
         };
+        let mut text = asked.as_ref().and_then(heard_words).map(told_heard).unwrap_or_default();
         let asked = asked.map(|message| message.text).unwrap_or_default();
-        let mut text = String::new();
         if memories.is_empty() {
             text.push_str("No memories were in the prompt.\n");
         } else {

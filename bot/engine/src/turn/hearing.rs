@@ -19,6 +19,9 @@ const VOICE_MESSAGE: &str = "[voice message]";
 /// Marks the words of a voice message.
 const SAID_ALOUD: &str = "[said aloud]";
 
+/// Marks the words of another recording, before its name.
+const HEARD_IN: &str = "[heard in ";
+
 /// Why a recording was not heard.
 enum NotHeard {
     NoListener,
@@ -156,7 +159,7 @@ fn with_words(message: &MessageRow, index: usize, words: &Text) -> Text {
     let Some(part) = message.parts.get(index).filter(|_| !words.is_empty()) else { return message.text.clone() };
     let line = match part.is_voice_message() {
         true => format!("{SAID_ALOUD} {words}"),
-        false => format!("[heard in {}] {words}", part.name),
+        false => format!("{HEARD_IN}{}] {words}", part.name),
     };
     match text {
         "" | VOICE_MESSAGE => Text::new(line),
@@ -176,6 +179,18 @@ pub(crate) fn spoken_words(message: &MessageRow) -> Option<Text> {
     let is_heard = message.text.trim() != VOICE_MESSAGE;
     let is_spoken = message.parts.iter().any(Part::is_voice_message);
     (is_heard && is_spoken).then(|| Text::new(as_written(&message.text)))
+}
+
+/// Returns what was heard in the recordings of a message, which may be nothing; `None` if none of them was heard.
+pub(crate) fn heard_words(message: &MessageRow) -> Option<String> {
+    let is_heard = |part: &Part| part.recording.is_some_and(|recording| recording.is_heard);
+    if !message.parts.iter().any(is_heard) {
+        return None;
+    }
+    // The words stand behind what was written.
+    let is_heard = |line: &&str| line.starts_with(SAID_ALOUD) || line.starts_with(HEARD_IN);
+    let lines: Vec<&str> = message.text.lines().skip_while(|line| !is_heard(line)).collect();
+    Some(as_written(&lines.join("\n")))
 }
 
 #[cfg(test)]

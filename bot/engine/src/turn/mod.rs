@@ -56,7 +56,7 @@ pub(crate) use context::{TurnContext, TurnRequest};
 #[cfg(test)]
 pub(crate) use earlier::Earlier;
 pub(crate) use generation::{any_seed, derived_seed};
-pub(crate) use hearing::spoken_words;
+pub(crate) use hearing::{heard_words, spoken_words};
 pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};

@@ -59,6 +59,30 @@ async fn a_voice_message_is_answered_by_voice_and_remembered_as_said() {
 }
 
 #[tokio::test]
+async fn why_shows_what_was_heard_to_those_who_read_the_message() {
+    let mut scene = Scene::open(false, false).await;
+    let mut spoken = scene.spoken(ANN, DM_ANN, SECRET.as_bytes());
+    spoken.text = "listen".into();
+    let reply = match scene.hand_in(spoken).await {
+        Outcome::Replied(turn) => turn.reply.clone(),
+        other => panic!("no reply: {other:?}"),
+    };
+    let why = scene.command(ANN, DM_ANN, "/why").await;
+    assert!(why.starts_with(&format!("I heard: \"{SECRET}\"\n")), "{why}");
+    for (who, place) in [(AN, DM_AN), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
+        assert!(!scene.point(who, place, "/why", &reply).await.1.contains("heliotrope"), "{who} in {place}");
+    }
+    // It goes with its message, also where the reply stays.
+    scene.command(ANN, DM_ANN, "/forget last").await;
+    assert!(!scene.command(ANN, DM_ANN, "/why").await.contains("heliotrope"));
+    // What was written is no recording.
+    scene.say(ANN, DM_ANN, "[said aloud] thank you, quiet").await;
+    assert!(!scene.command(ANN, DM_ANN, "/why").await.contains("I heard"));
+    scene.speak(ANN, DM_ANN, b" ").await;
+    assert!(scene.command(ANN, DM_ANN, "/why").await.starts_with("I heard no words in it.\n"));
+}
+
+#[tokio::test]
 async fn what_was_said_goes_with_its_message_and_its_sound() {
     let mut scene = Scene::open(false, false).await;
     scene.speak(ANN, DM_ANN, SECRET.as_bytes()).await;

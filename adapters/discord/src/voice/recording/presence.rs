@@ -13,7 +13,7 @@ use serenity::gateway::ConnectionStage;
 use tokio::time::MissedTickBehavior;
 
 use crate::id;
-use crate::voice::{Line, VoiceCalls, VoiceEvent};
+use crate::voice::{Line, VoiceCalls};
 
 /// How often it is looked at who is there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -58,36 +58,8 @@ impl VoiceCalls {
     /// Notes for a recording whether the bot can know who is there.
     pub(super) async fn look_at_recording(&self, guild: GuildId, channel: ChannelId) {
         // A shard may count as connected although its loss was told: the stage of its runner is noted apart from that.
-        let is_connected = self.is_connected(guild).await;
-        let is_blind = self.is_told_lost(guild, is_connected) || !is_connected;
+        let is_blind = self.may_be_lost(guild, self.is_connected(guild).await);
         self.change_recording(channel, |recording| recording.is_blind = is_blind);
-    }
-
-    /// Returns true if it was told that the connection of a server's shard is lost, and not that it is back.
-    fn is_told_lost(&self, guild: GuildId, is_connected: bool) -> bool {
-        let shard = self.line.get().map(|line| line.shard_of(guild));
-        self.recorder.get().zip(shard).is_some_and(|(recorder, shard)| recorder.is_lost(shard, is_connected))
-    }
-
-    /// Takes in what an event tells about connections to the gateway, for recordings.
-    fn note_connection(&self, event: &VoiceEvent) {
-        let Some(recorder) = self.recorder.get() else { return };
-        match event {
-            VoiceEvent::Lost(shard) => recorder.shard_is_lost(*shard),
-            VoiceEvent::Back { shard, .. } => recorder.shard_is_back(*shard),
-            VoiceEvent::Missed => recorder.events_are_missing(),
-            VoiceEvent::State(_)
-            | VoiceEvent::Server(_)
-            | VoiceEvent::Look
-            | VoiceEvent::Away(_)
-            | VoiceEvent::Gone(_) => {}
-        }
-    }
-
-    /// Takes in an event about a connection to the gateway.
-    pub(crate) fn take_connection(&self, event: VoiceEvent) {
-        self.note_connection(&event);
-        self.take(event);
     }
 
     /// Returns true if Discord tells what happens in a server.
