@@ -24,6 +24,7 @@ mod chats;
 mod check;
 mod chunks;
 mod codec;
+mod comparable;
 mod consent;
 mod cut;
 mod domains;
