@@ -10,6 +10,7 @@ use azera_types::{ChatId, MemoryId, PersonId, Place, PlaceKind, ReadableScopes, 
 
 use super::TRY_AGAIN;
 use super::extract::Comparison;
+use super::imported_reading::Requests;
 use super::schedule::after;
 use crate::background::Background;
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub(super) struct WaitingImports {
     waiting: Mutex<WaitingState>,
     /// Held during a step of a search, so that no message is searched twice at once.
     pub(super) searching: tokio::sync::Mutex<()>,
+    /// What the chat model was asked about imported chats today.
+    pub(super) requests: Requests,
 }
 
 struct WaitingState {
@@ -41,7 +44,7 @@ impl Default for WaitingImports {
     fn default() -> Self {
         // Another process may have left some.
         let waiting = WaitingState { due: Some(Timestamp::MIN), may_be_older: true, begun: HashMap::new() };
-        Self { waiting: Mutex::new(waiting), searching: tokio::sync::Mutex::default() }
+        Self { waiting: Mutex::new(waiting), searching: tokio::sync::Mutex::default(), requests: Requests::default() }
     }
 }
 
@@ -71,7 +74,7 @@ impl WaitingImports {
     }
 
     /// Looks again at a time, or before that if something else wants it.
-    fn look_again(&self, at: Timestamp) {
+    pub(super) fn look_again(&self, at: Timestamp) {
         let mut state = self.lock();
         state.due = Some(state.due.map_or(at, |due| due.min(at)));
     }
@@ -121,17 +124,17 @@ impl Background {
         self.services.blocking(move |memory| memory.imports().set_waiting(&chat, is_waiting)).await
     }
 
-    /// Searches and compares what waits, if it is time to look for it.
+    /// Searches, compares and reads what waits, if it is time to look for it.
     pub(super) async fn learn_from_imports(&self, now: Timestamp) {
         if !self.imports.take_due(now) {
             return;
         }
         let searched = self.search_some_imports().await;
-        let compared = match self.searched_imports().await {
-            Ok(pending) => self.compare_waiting(&pending).await,
-            Err(error) => Err(error),
+        let (compared, read) = match self.searched_imports().await {
+            Ok(pending) => (self.compare_waiting(&pending).await, self.read_some_imports(&pending, now).await),
+            Err(error) => (Err(error), Ok(true)),
         };
-        let done = [searched, compared];
+        let done = [searched, compared, read];
         for error in done.iter().filter_map(|done| done.as_ref().err()) {
             tracing::info!(%error, "an import is searched and compared later");
         }
