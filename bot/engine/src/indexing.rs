@@ -222,8 +222,22 @@ impl Indexer {
 
     async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
         let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Embed);
-        let now = self.services.clock.now();
         let texts: Vec<String> = work.iter().flat_map(IndexWork::to_embed).cloned().collect();
+        let mut vectors = self.embed_cached(texts, pace).await?.into_iter();
+        let embedded = work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect();
+        clock.done();
+        embedded
+    }
+
+    /// Embeds texts of which most were embedded before, such as earlier statements that new ones are compared with. The
+    /// cache keeps their vectors, and loses them with each forgetting.
+    pub(crate) async fn embed_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
+        self.embed_cached(texts, Pace::AtOnce).await
+    }
+
+    /// Embeds the texts whose vectors are not cached, and caches them.
+    async fn embed_cached(&self, texts: Vec<String>, pace: Pace) -> Result<Vec<Vec<f32>>, Error> {
+        let now = self.services.clock.now();
         let wanted = texts.clone();
         let cached = self
             .services
@@ -250,10 +264,7 @@ impl Indexer {
                 tracing::warn!(%error, "cannot write to the embedding cache");
             }
         }
-        let mut vectors = vectors.into_iter().flatten();
-        let embedded = work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect();
-        clock.done();
-        embedded
+        vectors.into_iter().collect::<Option<_>>().ok_or(Error::Interrupted)
     }
 
     /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that

@@ -164,6 +164,7 @@ impl Forgetting<'_> {
         }
         self.0.files().commit_letting_go(batch, Durability::Flushed)?;
         self.0.origins.clear();
+        self.0.mark_times.clear();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use azera_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Imports;
+use crate::import_search::IMPORT_SEARCH;
 use crate::rows::{ChatRow, Kind, MAIN_BRANCH, MessageRow, RanCommand};
 use crate::turns::put_message;
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
@@ -57,6 +58,12 @@ pub enum ImportedChat {
         /// The number of the first message that was not searched for what is worth keeping; `None` if all were.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsearched: Option<u64>,
+        /// The number of the first message that no chat model read for what is worth keeping; `None` if one read all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unread: Option<u64>,
+        /// The version of the search that the chat was last given to; 0 for those of older versions of Azera.
+        #[serde(default)]
+        search: u32,
     },
     /// The chat was forgotten. It is not imported again.
     Forgotten,
@@ -143,6 +150,8 @@ pub struct ImportSummary {
     pub chats: usize,
     /// Number of messages in these chats, without forgotten ones.
     pub messages: usize,
+    /// Number of messages in these chats that are still to be searched for what is worth keeping.
+    pub unsearched: usize,
 }
 
 /// Returns the realm of a person's project. Nobody else may read it.
@@ -244,11 +253,12 @@ impl Imports<'_> {
         codec::put(&mut batch, Table::PersonLog, keys::numbered(&[new.person.as_str()], message.seq), &message.id)?;
         chat.head = Some(message.id.clone());
         chat.last_at = chat.last_at.max(message.at);
-        if let Some(ImportedChat::Kept { unsearched, .. }) = &mut chat.imported
+        if let Some(ImportedChat::Kept { unsearched, unread, .. }) = &mut chat.imported
             && import.learns
             && message.author.person() == Some(&import.by)
         {
             unsearched.get_or_insert(message.seq);
+            unread.get_or_insert(message.seq);
         }
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         if matches!(import.scope, Scope::Realm(_)) {
@@ -327,6 +337,8 @@ impl Imports<'_> {
                     imports: BTreeMap::new(),
                     waits: false,
                     unsearched: None,
+                    unread: None,
+                    search: IMPORT_SEARCH,
                 }),
             },
         };
@@ -364,16 +376,6 @@ impl Imports<'_> {
         self.0.store.commit(batch, Durability::Soon)
     }
 
-    /// Returns the imported chats whose statements wait to be compared: each with the person and the scope.
-    pub fn waiting(self) -> Result<Vec<(ChatId, PersonaId, PersonId, Scope)>, Error> {
-        let chats = self.kept(|_, _, _| true)?.into_iter();
-        let waiting = |chat: ChatRow| match chat.imported {
-            Some(ImportedChat::Kept { by, scope, waits: true, .. }) => Some((chat.id, chat.persona, by, scope)),
-            _ => None,
-        };
-        Ok(chats.filter_map(waiting).collect())
-    }
-
     /// Writes everything that was added to disk.
     pub fn flush(self) -> Result<(), Error> {
         self.0.store.flush()
@@ -383,8 +385,9 @@ impl Imports<'_> {
     pub fn list(self, by: &PersonId) -> Result<Vec<ImportSummary>, Error> {
         let mut found: BTreeMap<String, ImportSummary> = BTreeMap::new();
         for chat in self.kept(|whose, _, _| whose == by)? {
-            let Some(ImportedChat::Kept { scope, imports, .. }) = chat.imported else { continue };
+            let Some(ImportedChat::Kept { scope, imports, unsearched, .. }) = chat.imported else { continue };
             let messages = self.count_messages(&chat.id)?;
+            let unsearched = unsearched.map_or(Ok(0), |from| self.count_from(&chat.id, from))?;
             for (id, file) in imports {
                 let new = || ImportSummary {
                     id: id.clone(),
@@ -393,12 +396,14 @@ impl Imports<'_> {
                     scope: scope.clone(),
                     chats: 0,
                     messages: 0,
+                    unsearched: 0,
                 };
                 let summary = found.entry(id.clone()).or_insert_with(new);
                 summary.file.first_at = summary.file.first_at.min(file.first_at);
                 summary.file.last_at = summary.file.last_at.max(file.last_at);
                 summary.chats += 1;
                 summary.messages += messages;
+                summary.unsearched += unsearched;
             }
         }
         let mut found: Vec<ImportSummary> = found.into_values().collect();

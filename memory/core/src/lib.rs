@@ -24,6 +24,7 @@ mod chats;
 mod check;
 mod chunks;
 mod codec;
+mod comparable;
 mod consent;
 mod cut;
 mod domains;
@@ -125,7 +126,7 @@ pub use graph::{
 };
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
-pub use import_search::UnsearchedPart;
+pub use import_search::{PendingImport, UnsearchedPart};
 pub use imports::{
     Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, MAX_RAN, NewImported,
     project_name, project_owner, project_realm,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
+use crate::comparable::MarkTimes;
 use crate::picture_order::PictureOrder;
 use crate::recall::AuthorCache;
 use crate::record::Record;
@@ -96,6 +97,7 @@ pub struct Memory {
     /// Which pictures there are.
     pub(crate) picture_order: Mutex<PictureOrder>,
     pub(crate) origins: AuthorCache,
+    pub(crate) mark_times: MarkTimes,
     pub(crate) embedding_lookups: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
 }
@@ -147,6 +149,7 @@ impl Memory {
             states: Mutex::new(()),
             picture_order: Mutex::default(),
             origins: AuthorCache::default(),
+            mark_times: MarkTimes::default(),
             embedding_lookups: AtomicU64::new(0),
             embeddings_cached: AtomicU64::new(0),
         };

@@ -99,17 +99,18 @@ impl Memories<'_> {
         self.0.store.ready()?;
         let Some(said) = self.0.messages().raw_message(message)? else { return Ok(false) };
         let _writing = self.0.writing(&said.chat)?;
-        let mut batch = Batch::new();
+        let (mut batch, mut marked) = (Batch::new(), Vec::new());
         for memory in self.0.turns().memories_of(message)? {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
             batch.put(Table::Marks, key, []);
             let used = memory.salience.as_ref().and_then(|before| before.used).max(salience.used);
-            let marked = MemoryRow { salience: Some(Salience { used, ..salience.clone() }), ..memory }.weighed();
-            codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
+            let memory = MemoryRow { salience: Some(Salience { used, ..salience.clone() }), ..memory }.weighed();
+            codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
+            marked.push(memory);
         }
-        let found = !batch.is_empty();
         self.0.store.commit(batch, Durability::Soon)?;
-        Ok(found)
+        marked.iter().for_each(|memory| self.0.mark_times.add(memory));
+        Ok(!marked.is_empty())
     }
 
     /// Renews the marks of memories that a reply in `place` used. Only memories that were said in `place` itself are
@@ -136,15 +137,30 @@ impl Memories<'_> {
     /// Returns the salient memories of a person that `read_scope` allows, newest first, at most `limit`. A statement
     /// that was repeated in more words is listed once.
     pub fn salient(self, read_scope: &ReadScope, person: &PersonId, limit: usize) -> Result<Vec<MemoryRow>, Error> {
+        self.newest_marked(read_scope, person, limit, usize::MAX)
+    }
+
+    /// Returns what [`Memories::salient`] does, but reads at most `most_read` marks of each scope.
+    pub(crate) fn newest_marked(
+        self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        limit: usize,
+        most_read: usize,
+    ) -> Result<Vec<MemoryRow>, Error> {
         let mut retained = Vec::new();
         for grant in read_scope.grants() {
             let prefix = keys::prefix(&[person.as_str(), &grant.scope.to_string()]);
-            let (mut after, mut here) = (None::<Vec<u8>>, 0);
-            while here < limit {
+            let (mut after, mut here, mut read) = (None::<Vec<u8>>, 0, 0);
+            while here < limit && read < most_read {
                 let page = self.0.store.scan(Table::Marks, &prefix, after.as_deref(), Order::Descending, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.clone());
                 for (key, _) in page {
+                    if here == limit || read == most_read {
+                        break;
+                    }
+                    read += 1;
                     let Some(mut memory) = self.get(read_scope, MemoryId(keys::number("marks", &key)?))? else {
                         continue;
                     };
@@ -163,7 +179,7 @@ impl Memories<'_> {
 
     /// Returns true if a marked memory is to be shown. A replacement that was forgotten, or that may not be read, does
     /// not count.
-    fn stands(self, read_scope: &ReadScope, memory: &mut MemoryRow) -> Result<bool, Error> {
+    pub(crate) fn stands(self, read_scope: &ReadScope, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
         if self.0.messages().get(read_scope, &superseded.by)?.is_some() {

@@ -335,7 +335,7 @@ fn an_imported_chat_is_searched_once_from_its_first_message_and_then_where_it_gr
         memory.imports().add(import, message("c", number, author, "plum"), at(100)).unwrap();
     };
     let chat = ChatId::new("c").unwrap();
-    let unsearched = || memory.imports().unsearched().unwrap().len();
+    let unsearched = || memory.imports().pending().unwrap().iter().filter(|import| !import.is_searched).count();
     add(&first, 1, "bot");
     assert_eq!((unsearched(), to_search(&memory, "ann", "c", 9)), (0, None), "only the words of Ann are searched");
     (2..=4).for_each(|number| add(&first, number, "ann"));
@@ -360,5 +360,86 @@ fn an_imported_chat_is_searched_once_from_its_first_message_and_then_where_it_gr
     memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
     memory.imports().note_searched(&chat, end).unwrap();
     assert_eq!((unsearched(), to_search(&memory, "ann", "c", 2)), (0, None));
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// Returns the numbers of the messages that a chat model reads next, with those before them, and where the next part begins.
+fn to_read(memory: &Memory, who: &str, chat: &str) -> Option<(Vec<i64>, u64)> {
+    let chat = ChatId::new(chat).unwrap();
+    let part = memory.imports().to_read(&read_scope(memory, who, &chat), &chat, 2, 1).unwrap()?;
+    Some((part.rows.iter().map(|row| row.at.as_second()).collect(), part.next))
+}
+
+#[test]
+fn a_chat_model_reads_an_import_once_and_apart_from_the_search() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let chat = ChatId::new("c").unwrap();
+    (1..=3).for_each(|number| {
+        memory.imports().add(&first, message("c", number, "ann", "plum"), at(100)).unwrap();
+    });
+    let (part, next) = to_read(&memory, "ann", "c").unwrap();
+    assert_eq!(part, [1, 2]);
+    assert_eq!(to_read(&memory, "bob", "c").unwrap().0, [0; 0], "Bob may read none of it");
+    assert!(memory.imports().note_read(&chat, next).unwrap());
+    let (part, end) = to_read(&memory, "ann", "c").unwrap();
+    assert_eq!(part, [2, 3], "with the message before it");
+    let pending = memory.imports().pending().unwrap();
+    assert_eq!((pending.len(), pending[0].is_searched, pending[0].is_read, pending[0].waits), (1, false, false, false));
+    assert!(!memory.imports().note_read(&chat, end).unwrap());
+    assert!(memory.imports().pending().unwrap()[0].is_read && to_read(&memory, "ann", "c").is_none());
+    assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 3, "it was not searched");
+    assert!(!memory.imports().note_searched(&chat, end).unwrap());
+    assert_eq!(memory.imports().pending().unwrap(), []);
+    assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 0);
+    memory.imports().add(&first, message("c", 4, "ann", "plum"), at(200)).unwrap();
+    assert_eq!(to_read(&memory, "ann", "c").unwrap().0, [3, 4], "only what came later");
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    assert!(!memory.imports().note_read(&chat, end).unwrap(), "a late note brings nothing back");
+    assert_eq!((memory.imports().pending().unwrap().len(), to_read(&memory, "ann", "c")), (0, None));
+}
+
+/// Rewrites the rows of all chats as an older version wrote them.
+fn make_older(store: &RamStore) {
+    let mut batch = Batch::new();
+    for (key, value) in store.scan(Table::Chats, b"", None, Order::Ascending, usize::MAX).unwrap() {
+        let mut row: serde_json::Value = serde_json::from_slice(&value).unwrap();
+        if let Some(imported) = row["imported"].as_object_mut() {
+            imported.retain(|field, _| !["search", "unsearched", "unread"].contains(&field.as_str()));
+        }
+        batch.put(Table::Chats, key, serde_json::to_vec(&row).unwrap());
+    }
+    store.commit(batch, azera_memory::Durability::Flushed).unwrap();
+}
+
+#[test]
+fn an_import_of_an_older_version_is_searched_once_more() {
+    let store = RamStore::new();
+    let memory = record(Arc::new(store.clone()));
+    let played = Import { format: "sillytavern".into(), learns: false, ..import("i3", "ann", dm("ann")) };
+    for (import, chat) in [(import("i1", "ann", dm("ann")), "c"), (import("i2", "ann", dm("ann")), "d"), (played, "e")]
+    {
+        (1..=2).for_each(|number| {
+            memory.imports().add(&import, message(chat, number, "ann", "plum"), at(100)).unwrap();
+        });
+    }
+    memory.forgetting().forget(&Forget::Import("i2".into()), false).unwrap();
+    assert_eq!(memory.imports().search_older().unwrap(), 0, "these are new");
+    make_older(&store);
+    let memory = record(Arc::new(store.clone()));
+    assert_eq!(memory.imports().pending().unwrap(), []);
+    assert_eq!(memory.imports().search_older().unwrap(), 1, "what was undone or played is left out");
+    let pending: Vec<String> = memory.imports().pending().unwrap().iter().map(|one| one.chat.to_string()).collect();
+    assert_eq!(pending, ["c"]);
+    assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 2);
+    let (part, end) = to_search(&memory, "ann", "c", 9).unwrap();
+    assert_eq!((part, to_read(&memory, "ann", "c").unwrap().0), (vec![1, 2], vec![1, 2]));
+    let chat = ChatId::new("c").unwrap();
+    assert!(!memory.imports().note_searched(&chat, end).unwrap() && !memory.imports().note_read(&chat, end).unwrap());
+    assert_eq!(
+        (memory.imports().search_older().unwrap(), memory.imports().pending().unwrap()),
+        (0, Vec::new()),
+        "once"
+    );
     assert!(memory.check().unwrap().is_sound());
 }

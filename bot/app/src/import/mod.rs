@@ -180,8 +180,12 @@ async fn list(config: &Config, options: &ImportOptions) -> anyhow::Result<ExitCo
 pub fn listed(imports: &[ImportSummary], name: &str) -> String {
     let line = |import: &ImportSummary| {
         let (day, scope) = (import.file.last_at.strftime("%Y-%m-%d"), &import.scope);
+        let unsearched = match import.unsearched {
+            0 => String::new(),
+            left => format!(", to search: {left}"),
+        };
         format!(
-            "{}  {day}  {:<11}  messages: {}, chats: {}  {} ({scope}, {})",
+            "{}  {day}  {:<11}  messages: {}, chats: {}{unsearched}  {} ({scope}, {})",
             import.id, import.file.format, import.messages, import.chats, import.file.name, import.persona
         )
     };

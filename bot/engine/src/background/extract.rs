@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use azera_affect::{Classifiers, ConversationMessage, ExtractedMemory, SalienceClassifier};
 use azera_memory::words::{known_language, replaces_numbers, same_statement, turning_words};
-use azera_memory::{MemoryRow, MessageRow, ReadScope, Salience, Superseded};
+use azera_memory::{Memory, MemoryRow, MessageRow, ReadScope, Salience, Superseded};
 use azera_types::{MessageId, PersonId};
 
 use super::claims::may_replace;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::learning_stages::{LearningStage, StageClock};
 use crate::vectors::cosine;
 
-/// Earlier salient memories of a person that a new one is compared with.
+/// Newest salient memories of a person that a new one is compared with, and most that are older than an old one.
 const COMPARED: usize = 64;
 
 /// Cosine similarity from which two statements are duplicates, if their numbers and names are the same.
@@ -85,10 +85,12 @@ impl Background {
     ) -> Result<(), Error> {
         let learning = &self.services.measurements.learning;
         let clock = StageClock::start(learning, LearningStage::Deduplicate);
-        let earlier = self.compared_with(read_scope, person, row).await?;
+        let (of, who, statement) = (read_scope.clone(), person.clone(), row.clone());
+        let read = move |memory: &Memory| memory.memories().comparable(&of, &who, &statement, COMPARED);
+        let earlier = self.services.blocking(read).await?;
         let gist = row.text.as_str().get(salience.from..salience.to).unwrap_or(row.text.as_str()).to_owned();
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
-        let vectors = if earlier.is_empty() { Vec::new() } else { self.indexer.embed(texts.collect()).await? };
+        let vectors = if earlier.is_empty() { Vec::new() } else { self.indexer.embed_known(texts.collect()).await? };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
@@ -147,33 +149,6 @@ impl Background {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
         away.map_or(Ok(()), Err)
-    }
-
-    /// Returns the statements of a person in the same place that one is compared with: the newest ones, and the last
-    /// ones before it, if it is an old one that was imported.
-    async fn compared_with(
-        &self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        row: &MessageRow,
-    ) -> Result<Vec<MemoryRow>, Error> {
-        let (of, who) = (read_scope.clone(), person.clone());
-        let (scope, message, at) = (row.scope.clone(), row.id.clone(), row.at);
-        let read = move |memory: &azera_memory::Memory| {
-            // What is remembered in one place must not depend on what was said in another.
-            let fits = |one: &MemoryRow| one.scope == scope && !one.sources.contains(&message);
-            let mut compared = memory.memories().salient(&of, &who, COMPARED)?;
-            let is_old = compared.iter().any(|one| one.at > at);
-            compared.retain(fits);
-            if is_old {
-                let mut before = memory.memories().salient(&of, &who, usize::MAX)?;
-                before.retain(|one| fits(one) && one.at < at && compared.iter().all(|known| known.id != one.id));
-                before.sort_by_key(|one| std::cmp::Reverse((one.at, one.id)));
-                compared.extend(before.into_iter().take(COMPARED));
-            }
-            Ok(compared)
-        };
-        self.services.blocking(read).await
     }
 
     /// Returns which of these memories are contradicted by what the person says now: their messages and salience.

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use azera_affect::Classifiers;
-use azera_memory::{MessageRow, ReadScope, UnsearchedPart};
-use azera_types::{ChatId, PersonId};
+use azera_memory::{MessageRow, PendingImport, ReadScope, Salience, UnsearchedPart};
+use azera_types::ChatId;
 use tokio_util::sync::CancellationToken;
 
 use super::extract::Comparison;
@@ -37,8 +37,7 @@ const LONGEST_YIELD: Duration = Duration::from_secs(30);
 /// A conversation that is searched.
 struct Search<'a> {
     classifiers: &'a Classifiers,
-    chat: ChatId,
-    person: PersonId,
+    import: PendingImport,
     read_scope: ReadScope,
     stop: &'a CancellationToken,
 }
@@ -66,6 +65,7 @@ impl Background {
 
     /// Searches as much of what was imported as one turn allows. Returns false if something is left for the next turn.
     pub(super) async fn search_some_imports(&self) -> Result<bool, Error> {
+        self.search_older_imports().await?;
         self.search_unsearched(None, AT_ONCE, &self.services.stopping).await
     }
 
@@ -83,15 +83,12 @@ impl Background {
         mut room: usize,
         stop: &CancellationToken,
     ) -> Result<bool, Error> {
-        let unsearched = self.services.blocking(|memory| memory.imports().unsearched()).await?;
+        let mut pending = self.services.blocking(|memory| memory.imports().pending()).await?;
+        pending.retain(|import| !import.is_searched && chats.is_none_or(|chats| chats.contains(&import.chat)));
         let mut failed = None;
-        for (chat, persona, person, scope) in unsearched {
-            if chats.is_some_and(|chats| !chats.contains(&chat)) {
-                continue;
-            }
+        for import in pending {
             let Some(classifiers) = self.judge.classifiers.now() else { return Ok(false) };
-            let read_scope = scope_of_import(persona, &chat, &person, &scope);
-            let search = Search { classifiers: &classifiers, chat, person, read_scope, stop };
+            let search = Search { classifiers: &classifiers, read_scope: scope_of_import(&import), import, stop };
             match self.search_chat(&search, &mut room).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
@@ -123,7 +120,7 @@ impl Background {
                 () = self.until_stopped(search.stop) => return Ok(false),
                 turn = turn => turn,
             };
-            let (of, chat) = (search.read_scope.clone(), search.chat.clone());
+            let (of, chat) = (search.read_scope.clone(), search.import.chat.clone());
             let read = move |memory: &azera_memory::Memory| memory.imports().to_search(&of, &chat, STEP);
             let Some(part) = self.services.blocking(read).await?.map(cut) else { return Ok(true) };
             if expected != Some(part.from) {
@@ -132,7 +129,7 @@ impl Background {
             }
             let count = part.rows.len();
             let Some(last) = self.search_part(search, in_sight, part.rows).await? else { return Ok(false) };
-            let (chat, next) = (search.chat.clone(), part.next);
+            let (chat, next) = (search.import.chat.clone(), part.next);
             if !self.services.blocking(move |memory| memory.imports().note_searched(&chat, next)).await? {
                 return Ok(true);
             }
@@ -149,7 +146,7 @@ impl Background {
         before: Vec<MessageRow>,
         part: Vec<MessageRow>,
     ) -> Result<Option<Vec<MessageRow>>, Error> {
-        let own = |row: &MessageRow| row.author.person() == Some(&search.person);
+        let own = |row: &MessageRow| row.author.person() == Some(&search.import.person);
         let seen = before.len();
         let mut rows = before;
         rows.extend(part.into_iter().filter(own));
@@ -165,13 +162,13 @@ impl Background {
         for (row, salience) in found {
             // A step that broke off begins again.
             if !self.is_marked(&search.read_scope, row).await? {
-                self.mark_salient(&search.read_scope, &search.person, row, salience, Comparison::Later).await?;
+                self.mark_salient(&search.read_scope, &search.import.person, row, salience, Comparison::Later).await?;
             }
         }
         if waits {
             // In this order a comparison that ends now does not take the new statements for compared.
-            self.imports.note_grown(&search.chat);
-            self.set_waiting(&search.chat, true).await?;
+            self.imports.note_grown(&search.import.chat);
+            self.set_waiting(&search.import.chat, true).await?;
             self.imports.wake(self.services.clock.now());
         }
         let kept = rows.len().saturating_sub(IN_SIGHT);
@@ -179,10 +176,15 @@ impl Background {
     }
 
     async fn is_marked(&self, read_scope: &ReadScope, row: &MessageRow) -> Result<bool, Error> {
+        Ok(self.mark_on(read_scope, row).await?.is_some())
+    }
+
+    /// Returns the mark on a message; `None` if it has none.
+    pub(super) async fn mark_on(&self, read_scope: &ReadScope, row: &MessageRow) -> Result<Option<Salience>, Error> {
         let (of, id) = (read_scope.clone(), row.id.clone());
         let read = move |memory: &azera_memory::Memory| {
-            let Some(id) = memory.messages().memory_of(&of, &id)? else { return Ok(false) };
-            Ok(memory.memories().get(&of, id)?.is_some_and(|memory| memory.salience.is_some()))
+            let Some(id) = memory.messages().memory_of(&of, &id)? else { return Ok(None) };
+            Ok(memory.memories().get(&of, id)?.and_then(|memory| memory.salience))
         };
         self.services.blocking(read).await
     }

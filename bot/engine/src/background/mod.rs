@@ -23,6 +23,7 @@ mod draft;
 mod extract;
 mod flaws;
 mod imported;
+mod imported_reading;
 mod imported_search;
 mod items;
 mod learnt_here;

@@ -1,4 +1,5 @@
 //! Searches a finished conversation for what is worth keeping: by classifiers, and by the chat model if it is good enough.
+//! `imported_reading` has parts of imported conversations read by the model in the same way.
 //!
 //! The model reads a conversation chunk by chunk. After each chunk its marks and then the progress are stored, so a
 //! crash or a model that is away costs at most one chunk, and searching it again gives the same marks. While the model is
@@ -10,7 +11,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use azera_affect::{Classifiers, ConversationMessage};
-use azera_memory::{ExtractionProgress, MAX_HISTORY, Memory, MessageRow, ReadScope, Salience};
+use azera_memory::{ExtractionProgress, MAX_HISTORY, Memory, MessageRow, PendingImport, ReadScope, Salience};
 use azera_types::{MessageId, Timestamp};
 
 use super::agenda::{ChatActivity, PersonaPlace};
@@ -33,19 +34,28 @@ const MAX_ABSENCES: u16 = 36;
 /// them.
 const MAX_INTERRUPTIONS: u16 = 144;
 
+/// Where a conversation took place.
+#[derive(Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// On a platform.
+    Talk(&'a ChatActivity),
+    /// In another program. The classifiers searched it before, so it waits for the model as long as that takes.
+    Import(&'a PendingImport),
+}
+
 /// A conversation that is searched.
-struct Search<'a> {
-    talk: &'a ChatActivity,
-    home: PersonaPlace,
-    read_scope: ReadScope,
+pub(super) struct Search<'a> {
+    pub(super) of: Origin<'a>,
+    pub(super) home: PersonaPlace,
+    pub(super) read_scope: ReadScope,
     /// The messages, oldest first, with those that were searched before.
-    rows: Vec<&'a MessageRow>,
-    is_new: Vec<bool>,
+    pub(super) rows: Vec<&'a MessageRow>,
+    pub(super) is_new: Vec<bool>,
     /// What the classifiers found in the new ones.
-    classified: Vec<(&'a MessageRow, Salience)>,
+    pub(super) classified: Vec<(&'a MessageRow, Salience)>,
     /// The stored progress.
-    progress: ExtractionProgress,
-    now: Timestamp,
+    pub(super) progress: ExtractionProgress,
+    pub(super) now: Timestamp,
 }
 
 impl Background {
@@ -72,7 +82,7 @@ impl Background {
             PersonaPlace { platform: talk.platform.clone(), place: place.scope(), persona: talk.persona.clone() };
         let progress = before.unwrap_or_else(ExtractionProgress::none);
         let classified = self.classified(&classifiers, &rows, &is_new).await?;
-        self.search(Search { talk, home, read_scope, rows, is_new, classified, progress, now }).await
+        self.search(Search { of: Origin::Talk(talk), home, read_scope, rows, is_new, classified, progress, now }).await
     }
 
     /// Returns the newest messages of a chat: [`LOOKED_AT`], or as many as memory returns at once if the last search does
@@ -107,12 +117,13 @@ impl Background {
         self.find_salient(classifiers, &new.collect::<Vec<_>>()).await
     }
 
-    async fn search(&self, mut search: Search<'_>) -> Result<(), Error> {
+    /// Lets the model search a conversation, or marks what the classifiers found.
+    pub(super) async fn search(&self, mut search: Search<'_>) -> Result<(), Error> {
         let setting = self.minds.overrides(&search.home.platform, &search.home.place).await?.garden.extract_with_model;
         let names = DisplayNames::new(&search.home.place, search.rows.iter().map(|row| &row.author), []);
         let names: Vec<String> = search.rows.iter().map(|row| names.of(&row.author)).collect();
         let said: Vec<ConversationMessage<'_>> =
-            search.rows.iter().copied().zip(&names).map(|(row, name)| said(row, name)).collect();
+            search.rows.iter().copied().zip(&names).map(|(row, name)| search.of.said(row, name)).collect();
         let is_new = search.is_new.clone();
         let transcript = Transcript { said: &said, is_new: &is_new };
         let chunks = if self.model_extracts(setting) { self.chunks(&transcript) } else { Vec::new() };
@@ -140,7 +151,7 @@ impl Background {
     ///
     /// # Errors
     ///
-    /// If the model is away and will be asked again.
+    /// If the model is away and will be asked again, or if no request is left for an import today.
     async fn ask_about(
         &self,
         search: &mut Search<'_>,
@@ -148,19 +159,26 @@ impl Background {
         chunk: &Chunk,
     ) -> Result<Option<Findings>, Error> {
         let learning = &self.services.measurements.learning;
-        if self.budget_by_day(&search.home, search.now).await? == 0 {
+        if self.requests_left(search).await? == 0 {
+            if let Origin::Import(_) = search.of {
+                return Err(Error::Interrupted);
+            }
             learning.note_fallback();
             return Ok(None);
         }
         let found = self.find_in_chunk(transcript, chunk).await;
         if found.as_ref().err().is_none_or(is_answer) {
-            self.note_model_calls(&search.home, search.now, 1).await?;
+            self.note_request(search).await?;
         }
         let error = match found {
             Ok(findings) => return Ok(Some(findings)),
             Err(error) => error,
         };
-        match again_after(search.progress, &error) {
+        let again = match search.of {
+            Origin::Talk(_) => again_after(search.progress, &error),
+            Origin::Import(_) => error.is_transient().then_some(search.progress),
+        };
+        match again {
             Some(again) => {
                 self.postpone(search, again).await?;
                 Err(error)
@@ -169,6 +187,24 @@ impl Background {
                 tracing::info!(%error, "the classifiers search a conversation instead of the model");
                 learning.note_fallback();
                 Ok(None)
+            }
+        }
+    }
+
+    /// Returns how many more requests about such a conversation are allowed today.
+    async fn requests_left(&self, search: &Search<'_>) -> Result<u32, Error> {
+        match search.of {
+            Origin::Talk(_) => self.budget_by_day(&search.home, search.now).await,
+            Origin::Import(import) => self.requests_about(import, &search.home, search.now).await,
+        }
+    }
+
+    async fn note_request(&self, search: &Search<'_>) -> Result<(), Error> {
+        match search.of {
+            Origin::Talk(_) => self.note_model_calls(&search.home, search.now, 1).await,
+            Origin::Import(import) => {
+                self.imports.requests.note(import);
+                Ok(())
             }
         }
     }
@@ -193,7 +229,7 @@ impl Background {
         let mut away = None;
         for (row, salience) in marks {
             let Some(person) = row.author.person() else { continue };
-            if !self.still_stands(&search.read_scope, row).await? {
+            if !self.still_stands(&search.read_scope, row).await? || self.is_settled(search, row).await? {
                 continue;
             }
             match self.mark_salient(&search.read_scope, person, row, salience, Comparison::Now).await {
@@ -215,7 +251,12 @@ impl Background {
     /// Returns true if the same people may read a chunk as when the search began, and none of it was forgotten or edited.
     /// A search of many chunks takes long.
     async fn may_still_read(&self, search: &Search<'_>, chunk: &Chunk) -> Result<bool, Error> {
-        let Some((_, read_scope, ..)) = self.whereabouts(search.talk).await? else { return Ok(false) };
+        let read_scope = match search.of {
+            Origin::Talk(talk) => self.whereabouts(talk).await?.map(|(_, read_scope, ..)| read_scope),
+            // Nobody else ever reads it.
+            Origin::Import(_) => Some(search.read_scope.clone()),
+        };
+        let Some(read_scope) = read_scope else { return Ok(false) };
         for row in search.rows.get(chunk.shown.clone()).into_iter().flatten() {
             if !self.still_stands(&read_scope, row).await? {
                 return Ok(false);
@@ -232,10 +273,24 @@ impl Background {
         Ok(now.is_some_and(|now| now.text == row.text))
     }
 
+    /// Returns true for an imported message that the classifiers marked, and that a newer statement replaced: another mark
+    /// would bring it back.
+    async fn is_settled(&self, search: &Search<'_>, row: &MessageRow) -> Result<bool, Error> {
+        let Origin::Import(_) = search.of else { return Ok(false) };
+        Ok(self.mark_on(&search.read_scope, row).await?.is_some_and(|mark| mark.superseded.is_some()))
+    }
+
     /// Stores the progress, unless the chat was forgotten meanwhile.
     async fn store_progress(&self, search: &mut Search<'_>, progress: ExtractionProgress) -> Result<(), Error> {
         search.progress = progress;
-        let (chat, persona) = (search.talk.chat.clone(), search.talk.persona.clone());
+        let talk = match search.of {
+            Origin::Talk(talk) => talk,
+            Origin::Import(import) => {
+                let (chat, next) = (import.chat.clone(), progress.seq.saturating_add(1));
+                return self.services.blocking(move |memory| memory.imports().note_read(&chat, next).map(drop)).await;
+            }
+        };
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.services
             .blocking(move |memory| match memory.chats().get(&chat)? {
                 Some(_) => memory.progress().set_extraction_progress(&chat, &persona, &progress),
@@ -262,8 +317,15 @@ impl<'a> Search<'a> {
     }
 }
 
-fn said<'a>(row: &'a MessageRow, name: &'a str) -> ConversationMessage<'a> {
-    ConversationMessage { speaker: name, is_bot: row.author.person().is_none(), text: row.text.as_str(), vectors: &[] }
+impl Origin<'_> {
+    fn said<'a>(self, row: &'a MessageRow, name: &'a str) -> ConversationMessage<'a> {
+        let is_bot = match self {
+            Self::Talk(_) => row.author.person().is_none(),
+            // What an assistant or somebody else said there is context, and never the person's own.
+            Self::Import(import) => row.author.person() != Some(&import.person),
+        };
+        ConversationMessage { speaker: name, is_bot, text: row.text.as_str(), vectors: &[] }
+    }
 }
 
 /// Returns true for an error with which the model answered: its work is done, and counts for the day.

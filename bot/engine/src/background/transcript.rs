@@ -11,7 +11,7 @@ const CHUNK_BYTES: usize = 24 * 1024;
 const CHUNK_MESSAGES: usize = 64;
 
 /// Earlier lines before a chunk, without which its first line may not be clear.
-const CONTEXT_LINES: usize = 6;
+pub(super) const CONTEXT_LINES: usize = 6;
 
 /// Lines between two new ones that a chunk still contains. After more of them, another chunk begins.
 const GAP_LINES: usize = 12;

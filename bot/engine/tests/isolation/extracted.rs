@@ -20,20 +20,20 @@ use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::{chat, person};
 
 /// What the reader answers about a transcript.
-type Answers = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub type Answers = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// A model that answers requests for extraction with `answers`, and everything else with "Noted.".
-struct Reader {
+pub struct Reader {
     model: ScriptedModel,
     /// The transcripts that it was asked about.
     transcripts: Arc<Mutex<Vec<String>>>,
     is_away: AtomicBool,
     /// Transcripts that it still reads before it is away.
-    left: AtomicUsize,
+    pub left: AtomicUsize,
 }
 
 impl Reader {
-    fn new(answers: Answers) -> Arc<Self> {
+    pub fn new(answers: Answers) -> Arc<Self> {
         let transcripts = Arc::<Mutex<Vec<String>>>::default();
         let seen = transcripts.clone();
         let model = ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
@@ -48,11 +48,11 @@ impl Reader {
         Arc::new(Self { model, transcripts, is_away: AtomicBool::new(false), left: AtomicUsize::new(usize::MAX) })
     }
 
-    fn transcripts(&self) -> Vec<String> {
+    pub fn transcripts(&self) -> Vec<String> {
         self.transcripts.lock().unwrap().clone()
     }
 
-    fn set_away(&self, is_away: bool) {
+    pub fn set_away(&self, is_away: bool) {
         self.is_away.store(is_away, Ordering::SeqCst);
         self.left.store(usize::MAX, Ordering::SeqCst);
     }
@@ -90,7 +90,7 @@ impl ChatModel for Reader {
 }
 
 /// Opens a scene whose conversations a reader searches.
-async fn scene_read_by(reader: &Arc<Reader>) -> Scene {
+pub async fn scene_read_by(reader: &Arc<Reader>) -> Scene {
     let mut scene = Scene::open(false, false).await;
     let garden = Gardener { extract_with_model: ExtractWithModel::Auto, ..scene.engine.garden.clone() };
     scene.engine.tended_by(garden).await;
@@ -98,16 +98,16 @@ async fn scene_read_by(reader: &Arc<Reader>) -> Scene {
     scene
 }
 
-fn item(message: usize, quote: &str) -> Value {
+pub fn item(message: usize, quote: &str) -> Value {
     json!({"message": message, "needs": 0, "quote": quote, "type": "fact", "weight": "high"})
 }
 
-fn items(items: &[Value]) -> String {
+pub fn items(items: &[Value]) -> String {
     json!({"items": items}).to_string()
 }
 
 /// Quotes every message that may be quoted.
-fn quote_all(transcript: &str) -> String {
+pub fn quote_all(transcript: &str) -> String {
     let quotes = transcript.lines().filter_map(|line| {
         let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
         Some(item(number.parse().ok()?, rest.split_once(": ")?.1))

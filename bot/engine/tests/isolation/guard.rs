@@ -70,7 +70,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 90] = [
+const SHOWN_TO_NOBODY: [&str; 89] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -162,8 +162,7 @@ const SHOWN_TO_NOBODY: [&str; 90] = [
     "imports().ran",
     "imports().list",
     "imports().set_waiting",
-    "imports().waiting",
-    "imports().unsearched",
+    "imports().pending",
     "imports().projects_of",
     // Sealed bytes, and whose they are. What the engine shows of them is tested in hosts.rs.
     "vaults().sealed",

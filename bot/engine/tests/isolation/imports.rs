@@ -1,10 +1,11 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
+mod reading;
 mod search;
 
 use azera_adapter::{Outcome, Platform, Reading, SessionReader};
 use azera_memory::{
-    Forget, Import, ImportState, MemoryRow, NewImported, RanCommand, ReadScope, Salience, project_realm,
+    Forget, Import, ImportState, MemoryRow, NewImported, PendingImport, RanCommand, ReadScope, Salience, project_realm,
 };
 use azera_types::{
     ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
@@ -85,6 +86,22 @@ impl Scene {
     /// Searches what was imported. Returns true if nothing is left.
     async fn search_imports(&self) -> bool {
         self.engine.azera.search_imports(None, &CancellationToken::new()).await.unwrap()
+    }
+
+    /// Returns the imported chats that wait for something.
+    fn pending(&self, waits: impl Fn(&PendingImport) -> bool) -> Vec<String> {
+        let pending = self.engine.memory.imports().pending().unwrap();
+        pending.iter().filter(|import| waits(import)).map(|import| import.chat.to_string()).collect()
+    }
+
+    /// Returns the imported chats that were not searched to their end.
+    fn unsearched(&self) -> Vec<String> {
+        self.pending(|import| !import.is_searched)
+    }
+
+    /// Returns the imported chats whose statements wait to be compared.
+    fn uncompared(&self) -> Vec<String> {
+        self.pending(|import| import.waits)
     }
 
     /// Returns what is marked of Ann's words in her direct messages.
@@ -190,18 +207,18 @@ async fn imported_statements_are_compared_later() {
     };
     assert!(!superseded(&scene), "nobody compared it");
     // The first one was looked at meanwhile, and contradicted nothing.
-    assert_eq!(scene.engine.memory.imports().waiting().unwrap().len(), 1);
+    assert_eq!(scene.uncompared().len(), 1);
     scene.engine.reopen().await;
     scene.wait(3_600).await;
     assert!(superseded(&scene), "it was compared");
-    assert_eq!(scene.engine.memory.imports().waiting().unwrap(), []);
+    assert_eq!(scene.uncompared(), [""; 0]);
     let me = scene.command(ANN, DM_ANN, "/me").await;
     let own = me.lines().find(|line| line.contains("on tuesday") && !line.contains("until"));
     assert!(own.is_some(), "what she said in person stands: {me}");
     // What waits is forgotten with its chat.
     scene.engine.memory.imports().set_waiting(&ChatId::new("import:second").unwrap(), true).unwrap();
     scene.engine.memory.forgetting().forget(&Forget::Import("of-second".into()), false).unwrap();
-    assert_eq!(scene.engine.memory.imports().waiting().unwrap(), []);
+    assert_eq!(scene.uncompared(), [""; 0]);
 }
 
 /// Newer statements do not crowd out the earlier one that an imported one contradicts.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use azera_adapter::Host;
-use azera_memory::{Forget, Import, Salience};
+use azera_memory::{Batch, Durability, Forget, Import, Order, Salience, Table};
 use azera_types::{MessageId, Scope};
 use tokio_util::sync::CancellationToken;
 
@@ -35,12 +35,12 @@ async fn a_long_import_is_searched_from_its_first_message() {
     let first = MessageId::new("import:long:0").unwrap();
     let is_marked = |scene: &Scene| scene.marked_of_ann().iter().any(|memory| memory.sources[0] == first);
     assert!(is_marked(&scene), "the first message is the first to be searched");
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1, "one turn does not search all of it");
+    assert_eq!(scene.unsearched().len(), 1, "one turn does not search all of it");
     scene.engine.reopen().await;
     for _ in 0..4 {
         scene.engine.azera.settle().await.unwrap();
     }
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
+    assert_eq!(scene.unsearched(), [""; 0]);
     let importance = |scene: &Scene| {
         let marked = scene.marked_of_ann().into_iter().find(|memory| memory.sources[0] == known);
         marked.and_then(|memory| memory.salience).expect("it is marked").importance
@@ -49,10 +49,51 @@ async fn a_long_import_is_searched_from_its_first_message() {
     // The file grew: only its new part is searched.
     let marked = scene.marked_of_ann().len();
     scene.import_own(&import, "long", 400, &["ok then", "my dentist appointment is on friday now. quiet"]);
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
+    assert_eq!(scene.unsearched().len(), 1);
     assert!(scene.search_imports().await);
     assert_eq!(scene.marked_of_ann().len(), marked + 1);
     assert_eq!(importance(&scene), 0.123);
+}
+
+/// The first start of a version that searches more lets older imports be searched once more. Nothing is marked twice, and an
+/// undo ends it.
+#[tokio::test]
+async fn imports_of_an_older_version_are_searched_once_more() {
+    let mut scene = Scene::open(false, false).await;
+    for chat in ["kept", "undone"] {
+        let mut said = vec!["ok then"; 300];
+        (said[0], said[1], said[250]) = (TOLD, "my dentist appointment is on friday now. quiet", TOLD);
+        scene.import_own(&import_of(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), chat), chat, 0, &said);
+    }
+    // An older version marked one message.
+    let (kind, with) = ("fact".to_owned(), Vec::new());
+    let before = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
+    assert!(scene.engine.memory.memories().mark(&MessageId::new("import:kept:1").unwrap(), &before).unwrap());
+    let store = scene.engine.layers.store.clone();
+    let mut batch = Batch::new();
+    for (key, value) in store.scan(Table::Chats, b"import:", None, Order::Ascending, usize::MAX).unwrap() {
+        let mut row: serde_json::Value = serde_json::from_slice(&value).unwrap();
+        row["imported"].as_object_mut().unwrap().retain(|field, _| !["search", "unsearched"].contains(&field.as_str()));
+        batch.put(Table::Chats, key, serde_json::to_vec(&row).unwrap());
+    }
+    store.commit(batch, Durability::Flushed).unwrap();
+    assert_eq!(scene.unsearched(), [""; 0]);
+    scene.engine.reopen().await;
+    scene.engine.azera.settle().await.unwrap();
+    assert_eq!(scene.unsearched(), ["import:kept", "import:undone"], "one turn does not search all of it");
+    // It goes on there after another start.
+    scene.engine.reopen().await;
+    scene.engine.memory.forgetting().forget(&Forget::Import("of-undone".into()), false).unwrap();
+    for _ in 0..4 {
+        scene.engine.azera.settle().await.unwrap();
+    }
+    assert_eq!(scene.unsearched(), [""; 0]);
+    let marked = scene.marked_of_ann();
+    let sources: BTreeSet<&str> = marked.iter().map(|memory| memory.sources[0].as_str()).collect();
+    assert!(sources.contains("import:kept:250") && sources.iter().all(|id| id.contains("kept")), "{sources:?}");
+    let of_older = marked.iter().find(|memory| memory.sources[0].as_str() == "import:kept:1").unwrap();
+    assert_eq!(of_older.salience.as_ref().unwrap().importance, 0.123, "what was marked is not marked again");
+    assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
 /// A signal ends a search, also in the middle of a step. It goes on there later, and nothing is marked twice.
@@ -83,7 +124,7 @@ async fn a_stopped_search_goes_on_where_it_was() {
         marked.iter().map(|memory| memory.sources[0].clone()).collect::<Vec<_>>()
     };
     assert_eq!(sources(&scene), std::slice::from_ref(&first));
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap().len(), 1);
+    assert_eq!(scene.unsearched().len(), 1);
     let (kind, with) = ("fact".to_owned(), Vec::new());
     let once = Salience { kind, importance: 0.123, from: 0, to: 2, with, superseded: None, used: None };
     assert!(scene.engine.memory.memories().mark(&first, &once).unwrap());
@@ -109,8 +150,7 @@ async fn one_imported_chat_holds_up_no_other() {
     assert!(failed.is_err_and(|error| error.is_transient()));
     let marked: BTreeSet<String> = scene.marked_of_ann().iter().map(|memory| memory.sources[0].to_string()).collect();
     assert_eq!(marked, ["import:b-paste:1", "import:c-short:1"].map(str::to_owned).into());
-    let unsearched = scene.engine.memory.imports().unsearched().unwrap();
-    assert_eq!(unsearched.iter().map(|(chat, ..)| chat.as_str()).collect::<Vec<_>>(), ["import:a-busy"]);
+    assert_eq!(scene.unsearched(), ["import:a-busy"]);
 }
 
 /// What Ann said to other programs counts as hers in her direct messages, without a project too. What others said does
@@ -144,5 +184,5 @@ async fn a_plain_import_is_searched_for_the_words_of_its_person_alone() {
     scene.engine.memory.forgetting().forget(&Forget::Import(import.id), false).unwrap();
     assert_eq!(texts(&scene), [""; 0]);
     assert!(!scene.command(ANN, DM_ANN, "/me").await.contains("dentist"));
-    assert_eq!(scene.engine.memory.imports().unsearched().unwrap(), []);
+    assert_eq!(scene.unsearched(), [""; 0]);
 }

@@ -72,6 +72,10 @@ impl Looking<'_> {
         let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
         for person in (0..PEOPLE.len()).map(person) {
             let salient = read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
+            for source in salient.iter().flat_map(|row| &row.sources) {
+                let Some(said) = memory.messages().get(read_scope, source).unwrap() else { continue };
+                read!(self, memory.memories().comparable(read_scope, &person, &said, MANY), |found| json(&found));
+            }
             for row in &salient {
                 read!(self, memory.memories().replaced(read_scope, row), |found| json(&found));
                 read!(self, memory.memories().validity(read_scope, row, &calendar), |found| format!("{found:?}"));

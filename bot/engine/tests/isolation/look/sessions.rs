@@ -5,7 +5,8 @@ use azera_memory::ReadScope;
 use azera_types::{ChatId, PlatformId, Text};
 
 use super::{Looking, MANY, json};
-use crate::test_engine::chat;
+use crate::test_engine::{chat, person};
+use crate::world::PEOPLE;
 
 /// A project that some people have.
 const PROJECT: &str = "gate";
@@ -20,6 +21,11 @@ impl Looking<'_> {
         }
         let found = memory.imports().to_search(read_scope, chat, MANY).unwrap();
         self.saw("Memory::imports().to_search", json(&found.map(|part| part.rows)));
+        let found = memory.imports().to_read(read_scope, chat, MANY, MANY).unwrap();
+        self.saw("Memory::imports().to_read", json(&found.map(|part| part.rows)));
+        for person in (0..PEOPLE.len()).map(person) {
+            read!(self, memory.imports().marked(read_scope, chat, &person), |found| format!("{found:?}"));
+        }
     }
 
     /// Asks the reader of sessions for all projects, and for one by its name.

@@ -1,0 +1,179 @@
+//! The statements that a new one is compared with are the same as those that a walk over all marks finds, whatever was
+//! imported, marked, replaced or forgotten, and in whichever order.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use azera_memory::conformance::record;
+use azera_memory::{
+    Forget, Import, Memory, MemoryRow, MessageRow, NewImported, RamStore, ReadScope, Salience, Superseded,
+    project_realm,
+};
+use azera_types::{
+    ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp,
+};
+use proptest::prelude::*;
+
+/// Messages of one made-up import.
+const MESSAGES: usize = 40;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn ann() -> PersonId {
+    PersonId::new("ann").unwrap()
+}
+
+/// Returns one of two scopes: Ann's direct messages, and a project of hers.
+fn scope(number: usize) -> Scope {
+    match number % 2 {
+        0 => Scope::Dm(ann()),
+        _ => Scope::Realm(project_realm(&ann(), "gate").unwrap()),
+    }
+}
+
+fn id(number: usize) -> MessageId {
+    MessageId::new(format!("m{number}")).unwrap()
+}
+
+/// Returns what Ann may read in her direct messages: with her project, or without.
+fn read_scope(memory: &Memory, with_project: bool) -> ReadScope {
+    let place = Place { chat: ChatId::new("c0").unwrap(), kind: PlaceKind::Dm(ann()), since: None };
+    let projects = if with_project { memory.imports().projects_of(&ann()).unwrap() } else { Vec::new() };
+    let reach = ReadableScopes {
+        realms: projects.into_iter().map(|realm| (realm, None)).collect(),
+        ..ReadableScopes::default()
+    };
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &reach)
+}
+
+/// Adds a message of Ann to one of four chats; two of them are in her project.
+fn add(memory: &Memory, number: usize, chat: usize, said_at: i64) {
+    let import = Import {
+        id: format!("i{chat}"),
+        by: ann(),
+        persona: PersonaId::new("azera").unwrap(),
+        scope: scope(chat),
+        file: "talks.json".into(),
+        format: "chatgpt".into(),
+        learns: true,
+    };
+    let new = NewImported {
+        id: id(number),
+        chat: ChatId::new(format!("c{chat}")).unwrap(),
+        title: None,
+        after: None,
+        person: ann(),
+        name: "Ann".into(),
+        text: Text::new(format!("statement number {number}")),
+        at: at(said_at),
+    };
+    memory.imports().add(&import, new, at(10_000)).unwrap();
+}
+
+fn mark(memory: &Memory, number: usize, superseded: Option<Superseded>) {
+    let (kind, with) = ("fact".to_owned(), Vec::new());
+    let salience = Salience { kind, importance: 0.5, from: 0, to: 9, with, superseded, used: None };
+    memory.memories().mark(&id(number), &salience).unwrap();
+}
+
+/// Returns what a walk over all marks finds.
+fn walked(memory: &Memory, read_scope: &ReadScope, row: &MessageRow, most: usize) -> Vec<MemoryId> {
+    let fits = |one: &MemoryRow| one.scope == row.scope && !one.sources.contains(&row.id);
+    let mut found = memory.memories().salient(read_scope, &ann(), most).unwrap();
+    let is_old = found.iter().any(|one| one.at > row.at);
+    found.retain(fits);
+    if is_old {
+        let mut before = memory.memories().salient(read_scope, &ann(), usize::MAX).unwrap();
+        before.retain(|one| fits(one) && one.at < row.at && found.iter().all(|known| known.id != one.id));
+        before.sort_by_key(|one| std::cmp::Reverse((one.at, one.id)));
+        found.extend(before.into_iter().take(most));
+    }
+    found.into_iter().map(|memory| memory.id).collect()
+}
+
+/// What happens to a message.
+#[derive(Debug, Clone)]
+enum Act {
+    Mark(usize),
+    /// The second message replaces the first one, or repeats it in more words.
+    Replace(usize, usize, bool),
+    Forget(usize),
+    Undo(usize),
+    /// A statement is compared.
+    Compare(usize),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let number = 0..MESSAGES;
+    prop_oneof![
+        8 => number.clone().prop_map(Act::Mark),
+        3 => (number.clone(), number.clone(), any::<bool>()).prop_map(|(one, other, same)| Act::Replace(one, other, same)),
+        1 => number.clone().prop_map(Act::Forget),
+        1 => (0..4_usize).prop_map(Act::Undo),
+        8 => number.prop_map(Act::Compare),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn the_same_statements_are_compared_as_a_walk_over_all_marks_finds(
+        said in prop::collection::vec((0..4_usize, 0..60_i64), MESSAGES),
+        acts in prop::collection::vec(act(), 1..120),
+        most in 1..12_usize,
+    ) {
+        let memory = record(Arc::new(RamStore::new()));
+        for (number, (chat, said_at)) in said.iter().enumerate() {
+            add(&memory, number, *chat, *said_at);
+        }
+        for act in acts {
+            match act {
+                Act::Mark(number) => mark(&memory, number, None),
+                Act::Replace(one, by, same) => {
+                    mark(&memory, one, Some(Superseded { by: id(by), at: at(said[by].1), same }));
+                }
+                Act::Forget(number) => {
+                    memory.forgetting().forget(&Forget::Message(id(number)), false).unwrap();
+                }
+                Act::Undo(chat) => {
+                    memory.forgetting().forget(&Forget::Import(format!("i{chat}")), false).unwrap();
+                }
+                Act::Compare(number) => {
+                    for with_project in [false, true] {
+                        let read_scope = read_scope(&memory, with_project);
+                        let Some(row) = memory.messages().get(&read_scope, &id(number)).unwrap() else { continue };
+                        let found = memory.memories().comparable(&read_scope, &ann(), &row, most).unwrap();
+                        let found: Vec<MemoryId> = found.into_iter().map(|memory| memory.id).collect();
+                        prop_assert_eq!(found, walked(&memory, &read_scope, &row, most));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Repetitions hide no more than a bounded number of statements, and cost no more than that.
+#[test]
+fn a_statement_behind_a_thousand_repetitions_may_be_left_out() {
+    const REPEATED: usize = 1_024;
+    let memory = record(Arc::new(RamStore::new()));
+    for number in 0..=REPEATED {
+        add(&memory, number, 0, number as i64);
+        let repeated = Superseded { by: id(0), at: at(0), same: true };
+        mark(&memory, number, (number > 0).then_some(repeated));
+    }
+    let read_scope = read_scope(&memory, false);
+    let row = memory.messages().get(&read_scope, &id(REPEATED)).unwrap().unwrap();
+    assert_eq!(memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap(), []);
+    let last = Superseded { by: id(0), at: at(0), same: false };
+    mark(&memory, REPEATED, Some(last));
+    add(&memory, REPEATED + 1, 0, 1);
+    let row = memory.messages().get(&read_scope, &id(REPEATED + 1)).unwrap().unwrap();
+    let found = memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap();
+    let found: Vec<&MessageId> = found.iter().flat_map(|memory| &memory.sources).collect();
+    assert_eq!(found, [&id(REPEATED), &id(0)], "an old statement is compared with what was said before it");
+}
