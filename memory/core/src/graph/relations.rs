@@ -305,7 +305,8 @@ impl<'a> Reader<'a> {
         };
         let words = self.span(first, behind);
         // `Ann was moving to Oslo` tells of the past, unlike `Ann is moving to Oslo`.
-        let is_past = self.items.get(first..at).into_iter().flatten().any(|item| matches!(item.part, Part::Word("was" | "were")));
+        let is_past =
+            self.items.get(first..at).into_iter().flatten().any(|item| matches!(item.part, Part::Word("was" | "were")));
         let label = if is_past { lexicon::in_past(verb.label) } else { verb.label };
         self.add(Relation {
             subject,

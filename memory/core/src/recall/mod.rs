@@ -380,7 +380,7 @@ impl Recall<'_> {
             question: question::is_question(&memory.text),
         };
         // The same question asked before is the nearest text to a question, and answers nothing.
-        if features.question && *whole >= ECHO {
+        if features.question && (*whole >= ECHO || question::asks_the_same(&query.question.embed, &memory.text)) {
             return Ok(None);
         }
         let mut signals = Vec::new();
