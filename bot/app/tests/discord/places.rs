@@ -59,6 +59,7 @@ fn a_secret_is_shown_only_to_its_readers() {
         let square = world.channel(guild, "square", Vec::new());
         (guild, square, world.private_channel(guild, "den", &[ann, bob]), world.channel(club, "bar", Vec::new()))
     });
+    let lounge = fake.world(|world| world.channel(guild, "lounge", Vec::new()));
     let [dm_ann, dm_bob, dm_cid] = fake.world(|world| [world.dm(ann), world.dm(bob), world.dm(cid)]);
     let model = Model::telling_everything();
     let mut bot = Bot::new(&fake, Some(&model)).recalling_at_once().with("AZERA__DISCORD__MESSAGES_PER_PERSON", "1000");
@@ -71,6 +72,8 @@ fn a_secret_is_shown_only_to_its_readers() {
     // The owner of a secret from a DM and others ask for it in a channel and in DMs.
     check_until_told(&fake, square, ann, "tangerine", &["tangerine"]);
     check(&answer_to_question(&fake, square, bob), &["tangerine"]);
+    // What was said in one public channel helps in another.
+    check_until_told(&fake, lounge, bob, "tangerine", &["tangerine"]);
     check_until_told(&fake, den, ann, "obsidian", &["tangerine", "obsidian"]);
     check_until_told(&fake, other_bar, cid, "zeppelin", &["zeppelin"]);
     check_until_told(&fake, dm_ann, ann, "heliotrope", &["heliotrope", "tangerine", "obsidian"]);

@@ -178,8 +178,8 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
     for link in relations.iter().take(SHOWN_RELATIONS) {
         let perhaps = if link.confidence < SURE { "perhaps: " } else { "" };
         let phrase = link.label.phrase(&short(&link.subject), &short(&link.object));
-        let (since, until) = (at.day(link.said.0), at.until(link.until));
-        text.push_str(&format!("- {perhaps}{phrase}, since {since}{until} ({})\n", sources(&link.sources)));
+        let (said, until) = (days_said(at, link), at.until(link.until));
+        text.push_str(&format!("- {perhaps}{phrase}{until} ({said}, {})\n", sources(&link.sources)));
     }
     let company: Vec<String> = together
         .iter()
@@ -190,6 +190,12 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
         text.push_str(&format!("- in one sentence with {}\n", company.join(", ")));
     }
     text
+}
+
+/// Returns on which days a relation was said. When it began to hold is not known: people tell of what is to come, too.
+fn days_said(at: &CommandContext<'_>, link: &EntityLink) -> String {
+    let (first, last) = (at.day(link.said.0), at.day(link.said.1));
+    if first == last { format!("said on {first}") } else { format!("said from {first} to {last}") }
 }
 
 /// Returns the number of memories that name an entity.

@@ -56,6 +56,7 @@ mod pictures;
 mod portraits;
 mod recordings;
 mod remix;
+mod repeated;
 mod replied_pictures;
 mod reply_style;
 mod reranked;

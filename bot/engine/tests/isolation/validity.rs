@@ -191,7 +191,7 @@ async fn a_relation_ends_where_the_newer_statement_may_be_read() {
     let old = id_in(&scene.command(ANN, COMMONS, "/memory search Tallinn").await);
     let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} I moved to Riga")).await);
     let here = scene.command(ANN, DM_ANN, "/graph Tallinn").await;
-    assert!(here.contains("lives in Tallinn, since ") && here.contains(", until "), "{here}");
+    assert!(here.contains("lives in Tallinn, until ") && here.contains("(said on "), "{here}");
     let read = async |scene: &Scene, who, place| {
         let at = Reading { chat: chat(place), person: person(who) };
         let platform = scene.engine.platform.sim.id();

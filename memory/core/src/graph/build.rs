@@ -15,7 +15,7 @@ pub(crate) const PROGRESS: &[u8] = b"graph";
 
 /// The version of what is read from a text. Raise it after every change in this module: rows are removed by computing
 /// them again, so rows of another version must never stay.
-const GRAPH_VERSION: u32 = 1;
+const GRAPH_VERSION: u32 = 2;
 
 /// The version that is stored. It also changes with the word lists and the folding of other modules, which decide what
 /// a name is.

@@ -159,23 +159,20 @@ const PLACE: Option<EntityKind> = Some(EntityKind::Place);
 const THING: Option<EntityKind> = Some(EntityKind::Thing);
 const PROJECT: Option<EntityKind> = Some(EntityKind::Project);
 
-const VERBS: [Verb; 34] = [
+const VERBS: [Verb; 41] = [
     verb("lives in", "live lives living", "in at near on", PERSON, PLACE),
     verb("lived in", "lived", "in at near", PERSON, PLACE),
-    verb("moved to", "move moves moved moving", "to", PERSON, PLACE),
+    verb("moves to", "move moves moving", "to", PERSON, PLACE),
+    verb("moved to", "moved", "to", PERSON, PLACE),
     verb("comes from", "come comes came", "from", None, PLACE),
     verb("is from", "am is are was were i'm he's she's we're", "from", None, PLACE),
     verb("was born in", "born", "in", PERSON, PLACE),
     verb("grew up in", "up", "in near", PERSON, PLACE),
     verb("stays in", "stay stays staying stayed", "in at", PERSON, PLACE),
-    verb(
-        "went to",
-        "go goes going went travel travels travelled traveled travelling traveling flew flying drove",
-        "to",
-        PERSON,
-        PLACE,
-    ),
-    verb("visited", "visit visits visited visiting", "", PERSON, None),
+    verb("goes to", "go goes going travel travels travelling traveling fly flies flying", "to", PERSON, PLACE),
+    verb("went to", "went travelled traveled flew drove", "to", PERSON, PLACE),
+    verb("visits", "visit visits visiting", "", PERSON, None),
+    verb("visited", "visited", "", PERSON, None),
     verb("works at", "work works working", "at for", PERSON, THING),
     verb("worked at", "worked", "at for", PERSON, THING),
     verb("works with", "work works working worked", "with", PERSON, None),
@@ -186,21 +183,41 @@ const VERBS: [Verb; 34] = [
     verb("teaches at", "teach teaches teaching taught", "at", PERSON, THING),
     verb("plays for", "play plays playing played", "for in with", PERSON, None),
     verb("plays", "play plays playing played", "", PERSON, THING),
-    verb("married", "marry marries married marrying", "to", PERSON, PERSON),
-    verb("married", "marry marries married marrying", "", PERSON, PERSON),
+    verb("marries", "marry marries marrying", "", PERSON, PERSON),
+    verb("married", "married", "to", PERSON, PERSON),
+    verb("married", "married", "", PERSON, PERSON),
     verb("is engaged to", "engaged", "to", PERSON, PERSON),
     verb("is dating", "dating dates dated", "", PERSON, PERSON),
-    verb("met", "meet meets met meeting", "", PERSON, None),
+    verb("meets", "meet meets meeting", "", PERSON, None),
+    verb("met", "met", "", PERSON, None),
     verb("knows", "know knows", "", PERSON, None),
     verb("likes", "like likes love loves loved adore adores enjoy enjoys", "", PERSON, None),
     verb("reads", "read reads reading", "", PERSON, THING),
     verb("uses", "use uses using", "", PERSON, THING),
-    verb("joined", "join joins joined joining", "", PERSON, None),
-    verb("built", "build builds built building create creates created make makes made", "", PERSON, None),
-    verb("founded", "found founded start started", "", PERSON, None),
+    verb("joins", "join joins joining", "", PERSON, None),
+    verb("joined", "joined", "", PERSON, None),
+    verb("builds", "build builds building create creates creating make makes making", "", PERSON, None),
+    verb("built", "built created made", "", PERSON, None),
+    verb("founded", "founded started", "", PERSON, None),
     verb("runs", "run runs lead leads manage manages", "", PERSON, None),
     verb("owns", "own owns bought adopted", "", PERSON, None),
 ];
+
+/// Relations in the present or to come, each with the same in the past.
+const TENSES: [(&str, &str); 7] = [
+    ("moves to", "moved to"),
+    ("goes to", "went to"),
+    ("visits", "visited"),
+    ("marries", "married"),
+    ("meets", "met"),
+    ("joins", "joined"),
+    ("builds", "built"),
+];
+
+/// Returns the relation in the past, if it has a form for that.
+pub(super) fn in_past(label: &'static str) -> &'static str {
+    TENSES.into_iter().find(|(present, _)| *present == label).map_or(label, |(_, past)| past)
+}
 
 /// Words that may stand between a subject and its verb.
 const ADVERBS: &str = "really also now still just currently always often usually recently finally actually already both \

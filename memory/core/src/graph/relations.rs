@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
     fn read_verb(&mut self, at: usize, verb: &Verb) -> bool {
         let mut behind = at + 1;
         if verb.behind.is_empty() {
-            behind += usize::from(self.word(behind) == Some("with") && verb.label == "met");
+            behind += usize::from(self.word(behind) == Some("with") && matches!(verb.label, "meets" | "met"));
         } else {
             if !self.word(behind).is_some_and(|word| lexicon::has(verb.behind, word)) {
                 return false;
@@ -304,10 +304,14 @@ impl<'a> Reader<'a> {
             return false;
         };
         let words = self.span(first, behind);
+        // `Ann was moving to Oslo` tells of the past, unlike `Ann is moving to Oslo`.
+        let is_past =
+            self.items.get(first..at).into_iter().flatten().any(|item| matches!(item.part, Part::Word("was" | "were")));
+        let label = if is_past { lexicon::in_past(verb.label) } else { verb.label };
         self.add(Relation {
             subject,
             object: Side::Name(object),
-            label: Label::Verb(verb.label),
+            label: Label::Verb(label),
             confidence: sure,
             words,
             subject_kind: verb.subject,

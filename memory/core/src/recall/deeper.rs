@@ -11,8 +11,8 @@ use crate::passages::memory_and_passage;
 use crate::rows::MemoryRow;
 use crate::{DEEPEST_SEARCH, Error, Found, MAX_SEARCH_LIMIT};
 
-/// Factor by which a search goes deeper where passages of few memories fill it.
-const DEEPER: usize = 4;
+/// Factor by which a search goes deeper where passages of few memories fill it, or what is no answer.
+pub(super) const DEEPER: usize = 4;
 
 /// What an answer lacks if a search stopped before it reached enough that was known then.
 pub(super) const NOT_REACHED: &str = "older memories";

@@ -8,6 +8,7 @@
 
 mod arms;
 mod authors;
+mod candidates;
 mod changes;
 mod deeper;
 mod duplicates;
@@ -25,13 +26,16 @@ mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap};
 
-use azera_types::{Author, MemoryId, Text, Timestamp};
+use azera_types::{MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
-use crate::passages::{self, entry, memory_and_passage};
+use crate::passages;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Error, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt, show};
+use crate::{
+    DEEPEST_SEARCH, Error, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt,
+    show,
+};
 
 pub(crate) use authors::AuthorCache;
 pub(crate) use duplicates::same_in_words;
@@ -43,7 +47,8 @@ pub use query::{Limits, Query};
 pub use question::{AskedEvent, AskedTalk, Question, Speaker};
 pub(crate) use question::{is_filler, name_tokens};
 
-use deeper::{NOT_REACHED, Reached, just_before};
+use candidates::{Candidate, Dropped, FoundByVector, Waiting, Weighed};
+use deeper::{DEEPER, Reached, just_before};
 use duplicates::Chosen;
 use fuse::Features;
 use hit::KNOWN_RAISE;
@@ -108,34 +113,12 @@ struct Asked<'a> {
     rated: &'a HashMap<MemoryId, f32>,
 }
 
-/// A candidate before its row is read.
-#[derive(Debug, Clone, Default)]
-struct Candidate {
-    lexical: f32,
-    lexical_beside_time: f32,
-    found_by_words: bool,
-    found_by_vector: bool,
-    /// Numbers of the passages that were found.
-    passages: Vec<u16>,
-}
-
-impl Candidate {
-    fn add_passage(&mut self, number: u16) {
-        if number > 0 && !self.passages.contains(&number) {
-            self.passages.push(number);
-        }
-    }
-}
-
 impl Recall<'_> {
     /// Returns the memories that help to answer a question, best first. Leaves out memories that `read_scope` does not
     /// allow, that are newer than [`crate::MemoryConfig::min_age`] unless [`Query::include_latest`] is set or a person
     /// asked to keep them, or that the prompt shows. An index that fails is named in [`Recalled::missing`]; recall fails only if the record does.
     pub fn find(self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
-        let (words, vectors) = rayon::join(
-            || self.find_words(read_scope, query),
-            || self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref())),
-        );
+        let (words, vectors) = self.search(read_scope, query);
         let shortlist = self.weigh(read_scope, query, words, vectors, query.results)?;
         self.finish(read_scope, query, shortlist, None)
     }
@@ -168,72 +151,68 @@ impl Recall<'_> {
         let known_by = query.question.known_by;
         // What was said later does not count.
         let until = known_by.map_or(until, |by| until.min(just_before(by)));
-        // Neither does what was imported or edited later, and it may fill a search.
-        let limit = known_by.map_or(query.limits.candidates, |_| MAX_SEARCH_LIMIT);
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
         let beyond = read_scope.after_horizons(WINDOW_REACH);
-        read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, known_by, limit })
+        read(Reading {
+            read_scope,
+            windows: beyond.as_ref().unwrap_or(read_scope),
+            until,
+            known_by,
+            limit: searched(query),
+        })
     }
 
     fn weigh(
         self,
         read_scope: &ReadScope,
         query: &Query,
-        LexicalRecall(words): LexicalRecall,
-        vectors: Option<Result<Reached<Vec<MemoryId>>, Error>>,
+        words: LexicalRecall,
+        vectors: FoundByVector,
         wanted: usize,
     ) -> Result<Shortlist, Error> {
-        let mut missing = Vec::new();
-        let is_cut = words.as_ref().is_ok_and(|words| words.is_cut)
-            || vectors.as_ref().is_some_and(|vectors| vectors.as_ref().is_ok_and(|vectors| vectors.is_cut));
-        missing.extend(is_cut.then_some(NOT_REACHED));
-        let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
-        match words {
-            Ok(results) => {
-                for hits in results.found {
-                    let has_time = query.question.time.is_some() || query.question.event.is_some();
-                    let norm = fuse::lexical_norm(hits.idf, false);
-                    let norm_beside_time = fuse::lexical_norm(hits.idf, has_time);
-                    for found in hits.found {
-                        let (id, passage) = memory_and_passage(found.id);
-                        let candidate = candidates.entry(id).or_default();
-                        candidate.lexical = candidate.lexical.max(found.score * norm);
-                        candidate.lexical_beside_time =
-                            candidate.lexical_beside_time.max(found.score * norm_beside_time);
-                        candidate.found_by_words = true;
-                        candidate.add_passage(passage);
-                    }
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "lexical search failed; recall continues without it");
-                missing.push("lexical");
-            }
-        }
-        match vectors {
-            Some(Ok(ids)) => {
-                for (id, passage) in ids.found.into_iter().map(memory_and_passage) {
-                    let candidate = candidates.entry(id).or_default();
-                    candidate.found_by_vector = true;
-                    candidate.add_passage(passage);
-                }
-            }
-            Some(Err(error)) => {
-                tracing::warn!(%error, "semantic search failed; recall continues without it");
-                missing.push("semantic");
-            }
-            None => missing.push("semantic"),
-        }
-        let stored = self.stored_vectors(query, &candidates, &mut missing);
         let time = self.time_asked(read_scope, query)?;
         let rated = match &query.asker {
             Some(person) => self.0.memories().raises(read_scope.place(), person)?,
             None => HashMap::new(),
         };
         let asked = Asked { query, time: time.as_ref(), rated: &rated };
-        let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored, wanted))?;
+        let mut weighed = self.weigh_found(read_scope, asked, words, vectors, wanted)?;
+        let mut limit = searched(query);
+        while weighed.is_hidden(wanted, limit) {
+            limit = limit.saturating_mul(DEEPER).min(DEEPEST_SEARCH);
+            let query = Query { limits: Limits { candidates: limit }, ..query.clone() };
+            let (words, vectors) = self.search(read_scope, &query);
+            weighed = self.weigh_found(read_scope, Asked { query: &query, ..asked }, words, vectors, wanted)?;
+        }
+        let Weighed { hits, stored, missing, .. } = weighed;
         Ok(Shortlist { hits, stored, time, rated, missing })
+    }
+
+    /// Runs both searches at once.
+    fn search(self, read_scope: &ReadScope, query: &Query) -> (LexicalRecall, FoundByVector) {
+        rayon::join(
+            || self.find_words(read_scope, query),
+            || self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref())),
+        )
+    }
+
+    /// Chooses the best of what the searches found.
+    fn weigh_found(
+        self,
+        read_scope: &ReadScope,
+        asked: Asked<'_>,
+        LexicalRecall(words): LexicalRecall,
+        vectors: FoundByVector,
+        wanted: usize,
+    ) -> Result<Weighed, Error> {
+        let query = asked.query;
+        let mut missing = Vec::new();
+        let candidates = candidates::all(&query.question, words, vectors, &mut missing);
+        let stored = self.stored_vectors(query, &candidates, &mut missing);
+        let (hits, in_the_way) =
+            self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored, wanted))?;
+        Ok(Weighed { hits, in_the_way, stored, missing })
     }
 
     /// Orders a shortlist for the last time, and returns as many hits as the query wants. `opinion` is what a model that
@@ -260,7 +239,7 @@ impl Recall<'_> {
         Ok(Recalled { hits, missing })
     }
 
-    /// Returns the best candidates without duplicates, best first. Rows are read in the order of each candidate's highest
+    /// Returns the best candidates without duplicates, best first, and how many of those read were in the way. Rows are read in the order of each candidate's highest
     /// possible score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
     /// two hundred rows are read.
     fn best(
@@ -270,8 +249,9 @@ impl Recall<'_> {
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
         wanted: usize,
-    ) -> Result<Vec<Hit>, Error> {
+    ) -> Result<(Vec<Hit>, usize), Error> {
         let query = asked.query;
+        let mut in_the_way = 0;
         let mut waiting: Vec<Waiting> = self.0.origins.ask(|known| {
             let waiting = |(id, candidate)| Waiting::new(id, candidate, asked, stored, known.of(id));
             candidates.into_iter().map(waiting).collect()
@@ -291,7 +271,9 @@ impl Recall<'_> {
                 }
                 let page = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
                 let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, asked, next)).collect();
-                ranked.extend(read?.into_iter().flatten());
+                let read = read?;
+                in_the_way += read.iter().filter(|read| matches!(read, Err(Dropped::InTheWay))).count();
+                ranked.extend(read.into_iter().flatten());
                 continue;
             }
             let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.hit.score));
@@ -314,7 +296,7 @@ impl Recall<'_> {
             hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         }
         order_best(&mut hits, &orders);
-        Ok(hits)
+        Ok((hits, in_the_way))
     }
 
     /// Leaves out hits whose memory changed since, or may no longer be shown.
@@ -330,25 +312,30 @@ impl Recall<'_> {
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
-    fn score(self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
+    fn score(
+        self,
+        reading: Reading<'_>,
+        asked: Asked<'_>,
+        waiting: &Waiting,
+    ) -> Result<Result<Ranked, Dropped>, Error> {
         let Asked { query, time, .. } = asked;
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
-        let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
+        let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(Err(Dropped::Unfit)) };
         if !self.was_known(query, &memory)? {
-            return Ok(None);
+            return Ok(Err(Dropped::Unfit));
         }
         if !waiting.is_known {
             self.0.origins.learn(&memory);
         }
         // Working notes are part of their own chat's prompts, and useless elsewhere.
         if memory.kind == Kind::Note {
-            return Ok(None);
+            return Ok(Err(Dropped::InTheWay));
         }
         // The prompt shows the message, but not the chunks of its long files.
         let shown = memory.kind != Kind::Fact && memory.sources.iter().any(|source| query.exclude.contains(source));
         if (memory.at > until && !memory.is_kept()) || shown {
-            return Ok(None);
+            return Ok(Err(Dropped::InTheWay));
         }
         let shown = windows.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
         let window =
@@ -361,7 +348,7 @@ impl Recall<'_> {
         // What was said at the time that is asked for need not share a word or a meaning with the question.
         let is_far = !candidate.found_by_words && own.max(window) < self.0.config.similarity_floor;
         if is_far && date <= NEAR_DATE {
-            return Ok(None);
+            return Ok(Err(Dropped::Unfit));
         }
         let rated = asked.rated.get(&memory.id).copied().unwrap_or(0.0);
         let features = Features {
@@ -380,8 +367,8 @@ impl Recall<'_> {
             question: question::is_question(&memory.text),
         };
         // The same question asked before is the nearest text to a question, and answers nothing.
-        if features.question && *whole >= ECHO {
-            return Ok(None);
+        if features.question && (*whole >= ECHO || question::asks_the_same(&query.question.embed, &memory.text)) {
+            return Ok(Err(Dropped::InTheWay));
         }
         let mut signals = Vec::new();
         signals.extend(candidate.found_by_words.then_some("lexical"));
@@ -400,7 +387,7 @@ impl Recall<'_> {
             validity: Validity::default(),
             again: Vec::new(),
         };
-        Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
+        Ok(Ok(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
     }
 
     /// Returns false for what was not known yet at the time that the question asks about: "What did you know in June?" is
@@ -422,64 +409,10 @@ impl Recall<'_> {
     }
 }
 
-/// A candidate whose row was not read yet.
-struct Waiting {
-    id: MemoryId,
-    candidate: Candidate,
-    /// Cosine similarity of the whole turn; 0 if it is unknown.
-    whole: f32,
-    /// The passage with the highest cosine similarity, and that.
-    passage: Option<(u16, f32)>,
-    /// The higher one of the two.
-    own: f32,
-    /// Cosine similarity of the turn together with the one before it.
-    window: Option<f32>,
-    /// True if author and time are in the cache.
-    is_known: bool,
-    /// The highest score possible, whatever the row contains.
-    at_most: f32,
-}
-
-impl Waiting {
-    fn new(
-        id: MemoryId,
-        candidate: Candidate,
-        asked: Asked<'_>,
-        stored: &HashMap<MemoryId, Stored>,
-        origin: Option<(&Author, Timestamp)>,
-    ) -> Self {
-        let query = asked.query;
-        let cosine = |number| {
-            let stored = stored.get(&entry(id, number))?;
-            query.vector.as_ref().map(|vector| (number, fuse::dot(vector, &stored.own)))
-        };
-        let whole = cosine(0).map_or(0.0, |(_, cosine)| cosine);
-        let passage = candidate.passages.iter().filter_map(|number| cosine(*number));
-        let passage = passage.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        let own = passage.map_or(whole, |(_, cosine)| cosine.max(whole));
-        let window = stored.get(&id).and_then(|stored| stored.window.as_ref());
-        let window = query.vector.as_ref().zip(window).map(|(vector, window)| fuse::dot(vector, window));
-        let speaker = &query.question.speaker;
-        let said = |speaker: &Speaker| origin.is_none_or(|(author, _)| speaker.said(author));
-        let at_most = Features {
-            lexical: candidate.lexical,
-            lexical_beside_time: candidate.lexical_beside_time,
-            own,
-            window: window.map_or(own, |window| own.max(window)),
-            speaker: speaker.as_ref().is_some_and(said),
-            // The text may name a time of its own.
-            date: if asked.time.is_some() { 1.0 } else { 0.0 },
-            said_then: 0.0,
-            rated: asked.rated.get(&id).copied().unwrap_or(0.0),
-            by_event: asked.time.is_some_and(AskedTime::is_by_event),
-            is_relative: asked.time.is_some_and(AskedTime::is_relative),
-            event: false,
-            of_another: false,
-            question: false,
-        };
-        let (is_known, at_most) = (origin.is_some(), at_most.score());
-        Self { id, candidate, whole, passage, own, window, is_known, at_most }
-    }
+/// Returns how many candidates each search contributes at first. What was imported or edited after the time of a question about
+/// what was known does not count, and may fill a search.
+fn searched(query: &Query) -> usize {
+    query.limits.candidates.max(query.question.known_by.map_or(0, |_| MAX_SEARCH_LIMIT))
 }
 
 fn jiff_span(duration: std::time::Duration) -> azera_types::Span {

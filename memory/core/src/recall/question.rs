@@ -312,6 +312,14 @@ pub(super) fn is_question(text: &str) -> bool {
     body.trim_end().ends_with('?')
 }
 
+/// Returns true if a text has the words of a question, and at most one more: a name is no word of a question, and may
+/// stand there. The vector of a short text does not show it, because it is computed together with the author's name.
+pub(super) fn asks_the_same(question: &str, text: &str) -> bool {
+    let asked: HashSet<String> = tokens(question).collect();
+    let said: HashSet<String> = tokens(text).collect();
+    !asked.is_empty() && asked.is_subset(&said) && said.len() <= asked.len() + 1
+}
+
 /// Returns the words of a text, folded.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
     spaced_words(text).map(|(_, folded)| folded)
@@ -473,6 +481,13 @@ mod tests {
         assert!(is_question("Do you like it? [shares a photo of a cat]"));
         assert!(!is_question("Why not. I do."));
         assert!(!is_question("]"));
+    }
+
+    #[test]
+    fn a_repeated_question_is_known_by_its_words() {
+        assert!(asks_the_same("where do I live?", "Where do I live?"));
+        assert!(asks_the_same("where do I live?", "Azera, where do I live?"));
+        assert!(!asks_the_same("where do I live?", "Where do I live in June?"));
     }
 
     #[test]

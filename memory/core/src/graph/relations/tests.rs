@@ -50,6 +50,12 @@ fn verbs_join_the_names_around_them() {
     check("I work at Hilltop Bakery.", &["ME works at hilltop bakery [I work at Hilltop Bakery]"]);
     check("I'm from Peru.", &["ME is from peru [I'm from Peru]"]);
     check("I just moved to Rome.", &["ME moved to rome [I just moved to Rome]"]);
+    check("Ann moves to Rome in May.", &["ann moves to rome [Ann moves to Rome]"]);
+    check("Ann will move to Rome.", &["ann moves to rome [Ann will move to Rome]"]);
+    check("Ann is moving to Rome.", &["ann moves to rome [Ann is moving to Rome]"]);
+    check("Ann was moving to Rome.", &["ann moved to rome [Ann was moving to Rome]"]);
+    check("I visit Ann tomorrow.", &["ME visits ann [I visit Ann]"]);
+    check("I met with Ben.", &["ME met ben [I met with Ben]"]);
     check("I saw Ann. She lives in Oslo.", &["ann lives in oslo [She lives in Oslo]"]);
     check("Ann doesn't live in Oslo. Ann used to live in Rome.", &[]);
     check("I wish I lived in Rome.", &[]);
