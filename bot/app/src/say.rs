@@ -73,8 +73,9 @@ fn speak(
     let Voice { id: name, rate, language, .. } = voice_of(&engine.voices(), name)?;
     let sentences = &text::sentences(text, reading.in_language(&language));
     let load = begin.elapsed();
-    let style =
-        Style { pace: options.pace, pitch: options.pitch, liveliness: options.liveliness, ..Style::of(name.as_str()) };
+    let SayOptions { pace, pitch, liveliness, .. } = *options;
+    let needs_voice = options.voice.is_some();
+    let style = Style { needs_voice, pace, pitch, liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();
     let sound = if options.out.as_os_str() == STANDARD {
         let mut whole = Cursor::new(Vec::new());
