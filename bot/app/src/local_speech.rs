@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use anyhow::{Context as _, bail};
 use azera_config::{Config, RecognitionApi, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, Models, State};
 use azera_voice_api::Error;
 use azera_voice_engines::{ESPEAK, Espeak, EspeakLimits, LocalVoices, VoiceFile};
+use azera_voice_speech::Precedence;
 use azera_voice_whisper::Whisper;
 
 use crate::bootstrap;
@@ -66,6 +67,12 @@ pub fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result
         }
     }
     Ok(found)
+}
+
+/// Returns what lets calls go before recordings, in whatever the engines of this machine do.
+pub fn calls_first() -> &'static Precedence {
+    static CALLS_FIRST: LazyLock<Precedence> = LazyLock::new(Precedence::default);
+    &CALLS_FIRST
 }
 
 /// The voices that speak now. Voice messages and calls share them, so that no voice is in memory twice.

@@ -187,7 +187,7 @@ async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyho
     }
     let is_here = wanted.is_some_and(|wanted| known.iter().any(|known| known == wanted));
     if !is_here && let Some(server) = speech_servers::voices(config)? {
-        let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+        let engine = speech_servers::voices_with_installed(config, models, server, threads, |here| here).await?;
         let name = wanted.map(str::to_owned).or_else(|| config.speech_server.voice.clone());
         return Ok(Source { name, open: Box::new(move || Ok(engine)) });
     }
