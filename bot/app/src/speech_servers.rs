@@ -173,10 +173,15 @@ fn found(config: &Config, kind: Kind, name: &str, section: &str, checked: Result
         Err(error @ ServerError { failure: Failure::Config(_) | Failure::Key { .. }, .. }) => {
             Found::Bad(error.to_string(), mend(section))
         }
-        Err(error) if is_installed(config, kind) => {
-            Found::Note(format!("{error}; until it answers, the {kind} model on this machine takes its place"))
-        }
-        Err(error) => Found::Note(format!("{error}; there is no {kind} model on this machine to take its place")),
+        Err(error) => match is_usable(config, kind) {
+            Some(true) => {
+                Found::Note(format!("{error}; until it answers, the {kind} model on this machine takes its place"))
+            }
+            Some(false) => Found::Note(format!(
+                "{error}; nothing takes its place: the {kind} model on this machine cannot be used, see \"models of speech\""
+            )),
+            None => Found::Note(format!("{error}; there is no {kind} model on this machine to take its place")),
+        },
     }
 }
 
@@ -188,11 +193,11 @@ fn mend(section: &str) -> String {
     format!("see [{section}] in the configuration; with api = \"none\" there the model on this machine takes its place")
 }
 
-fn is_installed(config: &Config, kind: Kind) -> bool {
-    let find = || {
-        let models = bootstrap::models(config)?;
-        let name = bootstrap::chosen(config, &models, kind)?;
-        anyhow::Ok(models.find(&name)?.is_some())
-    };
-    find().unwrap_or(false)
+/// Returns whether the model of a kind that is used can be; `None` if none is on this machine.
+fn is_usable(config: &Config, kind: Kind) -> Option<bool> {
+    let usable = bootstrap::models(config).and_then(|models| local_speech::usable(config, &models, kind)).ok()?;
+    match usable {
+        Ok(model) => model.map(|_| true),
+        Err(_) => Some(false),
+    }
 }
