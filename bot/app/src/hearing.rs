@@ -1,5 +1,5 @@
 //! The model on this machine that recognises speech. Voice messages and calls share it, so that it is in memory once, and it is
-//! unloaded once nobody needed it for a while.
+//! unloaded once nobody needed it for a while. Calls go first.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,6 +11,8 @@ use azera_voice_api::{Audio, Error, SpeechToText, Transcript};
 use azera_voice_call::{Loadable, OnDemand};
 use azera_voice_servers::LazyRecognizer;
 use azera_voice_whisper::{Options, Whisper};
+
+use crate::local_speech;
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
@@ -54,6 +56,16 @@ impl Hearing {
         let hearing = Arc::new(Self { path: path.to_owned(), engine, _watch: watch });
         *shared = Arc::downgrade(&hearing);
         hearing
+    }
+
+    /// Returns it as calls use it. It hears them before recordings.
+    pub fn for_calls(self: &Arc<Self>) -> Arc<dyn SpeechToText> {
+        local_speech::calls_first().recogniser_for_calls(Arc::clone(self) as Arc<_>)
+    }
+
+    /// Returns it as voice messages and other recordings use it. They pause while it hears what somebody says in a call.
+    pub fn for_recordings(self: &Arc<Self>) -> Arc<dyn SpeechToText> {
+        local_speech::calls_first().recogniser_for_recordings(Arc::clone(self) as Arc<_>)
     }
 
     /// Loads it ahead, unless it is loaded.
@@ -142,8 +154,8 @@ mod tests {
                 Ok(Arc::new(Fixed { _unloaded: unloaded }))
             })
         };
-        let (of_messages, of_calls) = (hearing("one"), hearing("one"));
-        assert!(Arc::ptr_eq(&of_messages, &of_calls) && opened.lock().unwrap().is_empty());
+        let (of_messages, of_calls) = (hearing("one").for_recordings(), hearing("one"));
+        assert!(opened.lock().unwrap().is_empty());
         let utterance = Audio { rate: RECOGNITION_RATE, samples: vec![0.0; 160] };
         of_calls.load().unwrap();
         assert_eq!(&*of_messages.transcribe(&utterance, &|| true).unwrap().text, "Good day.");
@@ -151,7 +163,7 @@ mod tests {
         let unloaded = opened.lock().unwrap().remove(0);
         // The clock goes on by itself while everything waits.
         assert!(unloaded.await.is_err());
-        of_messages.transcribe(&utterance, &|| true).unwrap();
+        of_calls.for_calls().transcribe(&utterance, &|| true).unwrap();
         assert_eq!(opened.lock().unwrap().len(), 1, "it is loaded again");
         assert!(!Arc::ptr_eq(&of_calls, &hearing("another")));
     }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use anyhow::{Context as _, bail};
 use azera_config::{Config, RecognitionApi, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, Models, State};
 use azera_voice_api::Error;
 use azera_voice_engines::{ESPEAK, Espeak, EspeakLimits, LocalVoices, VoiceFile};
+use azera_voice_speech::Precedence;
 use azera_voice_whisper::Whisper;
 
 use crate::bootstrap;
@@ -68,6 +69,12 @@ pub fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result
     Ok(found)
 }
 
+/// Returns what lets calls go before recordings, in whatever the engines of this machine do.
+pub fn calls_first() -> &'static Precedence {
+    static CALLS_FIRST: LazyLock<Precedence> = LazyLock::new(Precedence::default);
+    &CALLS_FIRST
+}
+
 /// The voices that speak now. Voice messages and calls share them, so that no voice is in memory twice.
 static VOICES: Mutex<Weak<LocalVoices>> = Mutex::new(Weak::new());
 
@@ -121,8 +128,7 @@ pub fn check_voices(config: &Config, models: &Models) -> anyhow::Result<()> {
 /// Those of [`installed`].
 pub fn last_resort(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<Espeak>>> {
     let is_wanted = config.voice.espeak && config.voice.voice.is_none();
-    let has_server = config.speech_server.api != SpeechApi::None;
-    if !is_wanted || has_server || !installed(config, models, Kind::Voice)?.is_empty() {
+    if !is_wanted || has_server(config, Kind::Voice) || !installed(config, models, Kind::Voice)?.is_empty() {
         return Ok(None);
     }
     Ok(espeak())
@@ -163,8 +169,8 @@ pub async fn apart<T: Send + 'static>(
 /// Those of [`installed`].
 pub fn missing(config: &Config, models: &Models, for_calls: bool) -> anyhow::Result<Vec<String>> {
     let kinds = [
-        (Kind::Speech, config.recognition_server.api == RecognitionApi::None),
-        (Kind::Voice, config.speech_server.api == SpeechApi::None),
+        (Kind::Speech, !has_server(config, Kind::Speech)),
+        (Kind::Voice, !has_server(config, Kind::Voice)),
         (Kind::Vad, for_calls),
     ];
     let mut missing = Vec::new();
@@ -184,26 +190,69 @@ pub fn told_missing(missing: &[String]) -> String {
     format!("{are} missing: {names}; the operator fetches {them} with `azera models pull {command}`")
 }
 
-/// Checks the models of speech for `azera doctor`.
-pub fn check(config: &Config) -> Found {
-    if !config.voice.enabled && !config.voice.calls {
-        return Found::Good("switched off by voice.enabled = false and voice.calls = false".into());
+/// Returns true if a server does the work of a kind of model, which only takes its place.
+fn has_server(config: &Config, kind: Kind) -> bool {
+    match kind {
+        Kind::Speech => config.recognition_server.api != RecognitionApi::None,
+        Kind::Voice => config.speech_server.api != SpeechApi::None,
+        Kind::Chat | Kind::Embedding | Kind::Vad => false,
     }
-    let checked = bootstrap::models(config).and_then(|models| {
+}
+
+/// Returns the model of a kind that is used, if its file can be. The inner error says why it cannot.
+///
+/// # Errors
+/// Those of [`installed`].
+pub fn usable(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<Result<Option<InstalledModel>, String>> {
+    let Some(model) = installed(config, models, kind)?.into_iter().next() else { return Ok(Ok(None)) };
+    let checked = match kind {
+        Kind::Speech => Whisper::check(&model.path).map_err(|error| broken(&model, &error).to_string()),
+        Kind::Voice => check_voices(config, models).map_err(|error| format!("{error:#}")),
+        Kind::Chat | Kind::Embedding | Kind::Vad => Ok(()),
+    };
+    Ok(checked.map(|()| Some(model)))
+}
+
+/// What `azera doctor` finds of the models of speech.
+struct Checked {
+    missing: Vec<String>,
+    needed_by: &'static str,
+    /// What each model does.
+    here: Vec<String>,
+    /// Models that cannot take the place of a server.
+    broken: Vec<String>,
+    /// The voice that is missing where the last resort speaks.
+    resort: Option<String>,
+}
+
+impl Checked {
+    /// # Errors
+    /// The configuration names a wrong model, or a model cannot be used that no server stands for.
+    fn of(config: &Config) -> anyhow::Result<Self> {
+        let models = bootstrap::models(config)?;
         let for_messages = config.voice.enabled && !missing(config, &models, false)?.is_empty();
         let missing = missing(config, &models, config.voice.calls)?;
-        let mut here = Vec::new();
-        for (kind, does) in [(Kind::Speech, "hears"), (Kind::Voice, "speaks"), (Kind::Vad, "tells speech from noise")] {
-            let found = installed(config, &models, kind)?.into_iter().next();
-            let found = found.filter(|_| kind != Kind::Vad || config.voice.calls);
-            if let Some(model) = found.as_ref().filter(|_| kind == Kind::Speech)
-                && let Err(error) = Whisper::check(&model.path)
-            {
-                bail!(broken(model, &error));
+        let (mut here, mut broken) = (Vec::new(), Vec::new());
+        for (kind, does, server) in [
+            (Kind::Speech, "hears", "recognition server"),
+            (Kind::Voice, "speaks", "speech server"),
+            (Kind::Vad, "tells speech from noise", ""),
+        ] {
+            if kind == Kind::Vad && !config.voice.calls {
+                continue;
             }
-            here.extend(found.map(|model| format!("{} {does}", model.entry.name)));
+            match usable(config, &models, kind)? {
+                Ok(None) => {}
+                Ok(Some(model)) if has_server(config, kind) => {
+                    here.push(format!("{} {does} while the {server} does not answer", model.entry.name));
+                }
+                Ok(Some(model)) => here.push(format!("{} {does}", model.entry.name)),
+                Err(why) if has_server(config, kind) => {
+                    broken.push(format!("{why}; until then nothing {does} while the {server} does not answer"));
+                }
+                Err(why) => bail!(why),
+            }
         }
-        check_voices(config, &models)?;
         let needed_by = match (for_messages, config.voice.calls) {
             (true, true) => "voice messages and calls",
             (true, false) => "voice messages",
@@ -213,29 +262,35 @@ pub fn check(config: &Config) -> Found {
             Some(_) => Some(bootstrap::chosen(config, &models, Kind::Voice)?),
             None => None,
         };
-        anyhow::Ok((missing, needed_by, here, resort))
-    });
-    let (missing, needed_by, mut here, resort) = match checked {
+        Ok(Self { missing, needed_by, here, broken, resort })
+    }
+}
+
+/// Checks the models of speech for `azera doctor`.
+pub fn check(config: &Config) -> Found {
+    if !config.voice.enabled && !config.voice.calls {
+        return Found::Good("switched off by voice.enabled = false and voice.calls = false".into());
+    }
+    let Checked { missing, needed_by, here, broken, resort } = match Checked::of(config) {
         Err(error) => return Found::Bad(format!("{error:#}"), "see [voice] in the configuration".into()),
         Ok(checked) => checked,
     };
-    if !missing.is_empty() {
-        here = vec![format!(
-            "not fetched: {}; {needed_by} need them: `azera models pull {}`",
-            missing.join(", "),
-            missing.join(" ")
-        )];
-    }
-    let resort = resort.map(|voice| {
+    let is_good = missing.is_empty() && broken.is_empty() && resort.is_none();
+    let mut told = if missing.is_empty() {
+        here
+    } else {
+        let (names, command) = (missing.join(", "), missing.join(" "));
+        vec![format!("not fetched: {names}; {needed_by} need them: `azera models pull {command}`")]
+    };
+    told.extend(broken);
+    told.extend(resort.map(|voice| {
         format!("{ESPEAK} speaks, as the last resort; `azera models pull {voice}` fetches a voice that sounds human")
-    });
-    let is_good = missing.is_empty() && resort.is_none();
-    here.extend(resort);
+    }));
     if !config.voice.calls {
-        here.push("calls are switched off by voice.calls = false".to_owned());
+        told.push("calls are switched off by voice.calls = false".to_owned());
     }
     // The detector of speech has no server, so something is here; or that calls are off.
-    if is_good { Found::Good(here.join(", ")) } else { Found::Note(here.join("; ")) }
+    if is_good { Found::Good(told.join(", ")) } else { Found::Note(told.join("; ")) }
 }
 
 #[cfg(test)]

@@ -73,8 +73,9 @@ fn speak(
     let Voice { id: name, rate, language, .. } = voice_of(&engine.voices(), name)?;
     let sentences = &text::sentences(text, reading.in_language(&language));
     let load = begin.elapsed();
-    let style =
-        Style { pace: options.pace, pitch: options.pitch, liveliness: options.liveliness, ..Style::of(name.as_str()) };
+    let SayOptions { pace, pitch, liveliness, .. } = *options;
+    let needs_voice = options.voice.is_some();
+    let style = Style { needs_voice, pace, pitch, liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();
     let sound = if options.out.as_os_str() == STANDARD {
         let mut whole = Cursor::new(Vec::new());
@@ -186,7 +187,7 @@ async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyho
     }
     let is_here = wanted.is_some_and(|wanted| known.iter().any(|known| known == wanted));
     if !is_here && let Some(server) = speech_servers::voices(config)? {
-        let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+        let engine = speech_servers::voices_with_installed(config, models, server, threads, |here| here).await?;
         let name = wanted.map(str::to_owned).or_else(|| config.speech_server.voice.clone());
         return Ok(Source { name, open: Box::new(move || Ok(engine)) });
     }

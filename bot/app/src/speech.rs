@@ -7,8 +7,7 @@ use anyhow::Context;
 use azera_config::{Config, VoiceReplies};
 use azera_engine::{Engine, Voice};
 use azera_model_registry::{InstalledModel, Kind, Models};
-use azera_voice_api::{Error, Listener, Speaker, SpeechToText, TextToSpeech};
-use azera_voice_servers::{ServerRecognizer, WithFallback};
+use azera_voice_api::{Listener, Speaker, SpeechToText, TextToSpeech};
 use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
 
 use crate::hearing::Hearing;
@@ -57,30 +56,18 @@ pub fn keep_samples(engine: &Engine, config: &Config) -> anyhow::Result<()> {
 fn listener(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Listener>>> {
     let server = unless_wrong("recognition_server", speech_servers::recognizer(config, None));
     let installed = installed(config, models, Kind::Speech).context("voice.speech_model")?;
-    let hearing = installed.map(|installed| Hearing::of(config, &installed));
-    let Some(engine) = recogniser(server, hearing) else { return Ok(None) };
+    let here = installed.map(|installed| Hearing::of(config, &installed).for_recordings());
+    let Some(engine) = speech_servers::recognizer_or_installed(config, models, server, here)? else { return Ok(None) };
     let open: Open<dyn SpeechToText> = Box::new(move || Ok(Arc::clone(&engine)));
     Ok(Some(Arc::new(RecordingListener::new(open, config.voice.max_seconds))))
 }
 
-/// Returns what recognises speech: the server with the model on this machine behind it, or one of them; `None` if neither is
-/// there.
-pub fn recogniser(server: Option<ServerRecognizer>, hearing: Option<Arc<Hearing>>) -> Option<Arc<dyn SpeechToText>> {
-    let engine: Arc<dyn SpeechToText> = match (server, hearing) {
-        (None, hearing) => hearing?,
-        (Some(server), Some(hearing)) => Arc::new(WithFallback::recognizer(Arc::new(server), hearing)),
-        (Some(server), None) => {
-            speech_servers::recognizer_with_fallback(server, Box::new(|| Err(missing("the speech model"))))
-        }
-    };
-    Some(engine)
-}
-
 async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Speaker>>> {
     let threads = threads(config);
+    let for_recordings = |voices| local_speech::calls_first().voices_for_recordings(voices);
     let open: Open<dyn TextToSpeech> =
         if let Some(server) = unless_wrong("speech_server", speech_servers::voices(config)) {
-            let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+            let engine = speech_servers::voices_with_installed(config, models, server, threads, for_recordings).await?;
             Box::new(move || Ok(engine.clone()))
         } else {
             installed(config, models, Kind::Voice).context("voice.voice")?;
@@ -94,6 +81,7 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
                     None => return Ok(None),
                 },
             };
+            let voices = for_recordings(voices);
             Box::new(move || Ok(Arc::clone(&voices)))
         };
     Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds).reading(reading(config)))))
@@ -103,10 +91,6 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
 pub fn reading(config: &Config) -> azera_voice_spoken::Options {
     let zone = jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC);
     azera_voice_spoken::Options { zone, ..azera_voice_spoken::Options::default() }
-}
-
-fn missing(what: &str) -> Error {
-    Error::Model { file: what.to_owned(), why: "it is not on this machine".to_owned() }
 }
 
 /// Returns the model of a kind that is used, and says in the log if the chosen one is not here.

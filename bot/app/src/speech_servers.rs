@@ -21,9 +21,6 @@ use crate::{bootstrap, local_speech};
 /// The folder of voice samples in the data folder.
 const SAMPLES: &str = "voice_samples";
 
-/// Opens an engine on this machine.
-type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
-
 /// Returns the folder of the voice samples.
 pub fn samples(config: &Config) -> anyhow::Result<SampleFolder> {
     Ok(samples_in(&config.data_dir()?))
@@ -97,24 +94,40 @@ fn server(
     }
 }
 
-/// Puts the recogniser on this machine behind the server. It is opened when it is first needed.
-pub fn recognizer_with_fallback(server: ServerRecognizer, open: Open<dyn SpeechToText>) -> Arc<dyn SpeechToText> {
-    let here = LazyRecognizer::new("the speech model on this machine", open);
-    Arc::new(WithFallback::recognizer(Arc::new(server), Arc::new(here)))
+/// Returns what recognises speech: the server with the recogniser on this machine behind it, or one of them; `None` if
+/// neither is there.
+///
+/// # Errors
+/// The configuration names no model that there is.
+pub fn recognizer_or_installed(
+    config: &Config,
+    models: &Models,
+    server: Option<ServerRecognizer>,
+    here: Option<Arc<dyn SpeechToText>>,
+) -> anyhow::Result<Option<Arc<dyn SpeechToText>>> {
+    let Some(server) = server else { return Ok(here) };
+    let name = bootstrap::chosen(config, models, Kind::Speech)?;
+    let here = here.unwrap_or_else(|| Arc::new(LazyRecognizer::new(name.clone(), move || Err(not_here(name.clone())))));
+    Ok(Some(Arc::new(WithFallback::recognizer(Arc::new(server), here))))
 }
 
-/// Puts the voices on this machine behind the server, as far as there are some.
+fn not_here(file: String) -> Error {
+    Error::Model { file, why: "it is not on this machine".to_owned() }
+}
+
+/// Puts the voices on this machine behind the server, as far as there are some, in the form that `as_used` gives them.
 pub async fn voices_with_installed(
     config: &Config,
     models: &Models,
     server: ServerVoices,
     threads: usize,
+    as_used: impl Fn(Arc<dyn TextToSpeech>) -> Arc<dyn TextToSpeech>,
 ) -> anyhow::Result<Arc<dyn TextToSpeech>> {
     let here: Arc<dyn TextToSpeech> = match local_speech::voices(config, models, threads)? {
-        Some(voices) => voices,
+        Some(voices) => as_used(voices),
         None => {
             let name = bootstrap::chosen(config, models, Kind::Voice)?;
-            let missing = move || Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() });
+            let missing = move || Err(not_here(name.clone()));
             // Nobody chooses a voice that is not there.
             Arc::new(LazyVoices::new(Vec::new(), missing))
         }
@@ -160,10 +173,15 @@ fn found(config: &Config, kind: Kind, name: &str, section: &str, checked: Result
         Err(error @ ServerError { failure: Failure::Config(_) | Failure::Key { .. }, .. }) => {
             Found::Bad(error.to_string(), mend(section))
         }
-        Err(error) if is_installed(config, kind) => {
-            Found::Note(format!("{error}; until it answers, the {kind} model on this machine takes its place"))
-        }
-        Err(error) => Found::Note(format!("{error}; there is no {kind} model on this machine to take its place")),
+        Err(error) => match is_usable(config, kind) {
+            Some(true) => {
+                Found::Note(format!("{error}; until it answers, the {kind} model on this machine takes its place"))
+            }
+            Some(false) => Found::Note(format!(
+                "{error}; nothing takes its place: the {kind} model on this machine cannot be used, see \"models of speech\""
+            )),
+            None => Found::Note(format!("{error}; there is no {kind} model on this machine to take its place")),
+        },
     }
 }
 
@@ -175,11 +193,11 @@ fn mend(section: &str) -> String {
     format!("see [{section}] in the configuration; with api = \"none\" there the model on this machine takes its place")
 }
 
-fn is_installed(config: &Config, kind: Kind) -> bool {
-    let find = || {
-        let models = bootstrap::models(config)?;
-        let name = bootstrap::chosen(config, &models, kind)?;
-        anyhow::Ok(models.find(&name)?.is_some())
-    };
-    find().unwrap_or(false)
+/// Returns whether the model of a kind that is used can be; `None` if none is on this machine.
+fn is_usable(config: &Config, kind: Kind) -> Option<bool> {
+    let usable = bootstrap::models(config).and_then(|models| local_speech::usable(config, &models, kind)).ok()?;
+    match usable {
+        Ok(model) => model.map(|_| true),
+        Err(_) => Some(false),
+    }
 }

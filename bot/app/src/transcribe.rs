@@ -11,6 +11,7 @@ use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{Audio, Error, SpeechToText, SpokenWord, Transcript};
 use azera_voice_recordings::{read, split};
+use azera_voice_servers::LazyRecognizer;
 use azera_voice_whisper::{Options, Whisper};
 use serde_json::{Value, json};
 
@@ -59,12 +60,11 @@ async fn engine(config: &Config, options: &TranscribeOptions) -> anyhow::Result<
     };
     // The model on this machine is only fetched by a command of its own, because the server may do without.
     let name = chosen(config, &models, Kind::Speech)?;
-    let found = models.find(&name)?;
-    let here = move || match &found {
-        Some(installed) => load(installed, &loading),
-        None => Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() }),
-    };
-    let engine = speech_servers::recognizer_with_fallback(server, Box::new(here));
+    let here = models.find(&name)?.map(|installed| -> Arc<dyn SpeechToText> {
+        Arc::new(LazyRecognizer::new(name, move || load(&installed, &loading)))
+    });
+    let engine = speech_servers::recognizer_or_installed(config, &models, Some(server), here)?;
+    let engine = engine.context("nothing recognises speech")?;
     Ok(Box::new(move || Ok(engine.clone())))
 }
 

@@ -14,7 +14,7 @@ use azera_voice_whisper::Whisper;
 
 use crate::hearing::Hearing;
 use crate::local_speech::ForPeople;
-use crate::speech::{self, reading};
+use crate::speech::reading;
 use crate::{bootstrap, local_speech, speech_servers};
 
 /// Told where nothing speaks.
@@ -132,7 +132,8 @@ fn recogniser(
     if let Some(hearing) = &hearing {
         loadable.push(Box::new(Recogniser { hearing: Arc::clone(hearing), is_fallback: server.is_some() }));
     }
-    speech::recogniser(server, hearing).context("the speech model is gone")
+    let here = hearing.map(|hearing| hearing.for_calls());
+    speech_servers::recognizer_or_installed(config, models, server, here)?.context("the speech model is gone")
 }
 
 async fn speaker(
@@ -149,17 +150,19 @@ async fn speaker(
         }
         loadable.push(Box::new(Voices { voices: Arc::clone(voices), is_fallback: server.is_some() }));
     }
+    let for_calls = |voices| local_speech::calls_first().voices_for_calls(voices);
     if let Some(server) = server {
         // It gets the same voices, because they are shared.
-        return speech_servers::voices_with_installed(config, models, server, threads).await;
+        return speech_servers::voices_with_installed(config, models, server, threads, for_calls).await;
     }
-    match voices {
-        Some(voices) => Ok(voices),
+    let here: Arc<dyn TextToSpeech> = match voices {
+        Some(voices) => voices,
         None => {
             let espeak = local_speech::apart(config, models, local_speech::last_resort).await?;
-            Ok(espeak.context("the voice is gone")?)
+            espeak.context("the voice is gone")?
         }
-    }
+    };
+    Ok(for_calls(here))
 }
 
 fn unusable(model: &InstalledModel, error: Error) -> anyhow::Error {

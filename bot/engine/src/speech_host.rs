@@ -6,6 +6,7 @@ use azera_types::PlatformId;
 use azera_voice_api::{CLONE_MARK, Manner, SpeakError};
 
 use crate::clones::manner_in;
+use crate::commands::{VOICE_FAILS, log_silence};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -47,16 +48,16 @@ impl Engine {
             sound = speaker.record(&request.text, &manner) => sound,
             () = services.stopping.cancelled() => return Err(Error::Interrupted),
         };
-        Ok(match sound {
-            Ok(sound) => SpeechAnswer::Sound { wav: FileContent(sound.wav), duration: sound.duration },
-            Err(SpeakError::Busy) => SpeechAnswer::Busy,
-            Err(SpeakError::Unavailable(why)) => {
-                tracing::warn!(error = why, "a text could not be spoken");
-                SpeechAnswer::Unavailable(
-                    "The voice cannot speak now. The operator finds the reason in the log.".to_owned(),
-                )
-            }
-            Err(error) => SpeechAnswer::Refused(format!("I cannot say that: {error}.")),
+        let error = match sound {
+            Ok(sound) => return Ok(SpeechAnswer::Sound { wav: FileContent(sound.wav), duration: sound.duration }),
+            Err(error) => error,
+        };
+        log_silence(&error);
+        Ok(match error {
+            SpeakError::Busy => SpeechAnswer::Busy,
+            SpeakError::Unavailable(_) => SpeechAnswer::Unavailable(VOICE_FAILS.to_owned()),
+            SpeakError::VoiceAway(_) => SpeechAnswer::Unavailable(format!("I cannot say that: {error}.")),
+            error => SpeechAnswer::Refused(format!("I cannot say that: {error}.")),
         })
     }
 }

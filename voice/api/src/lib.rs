@@ -152,6 +152,8 @@ pub struct Voice {
 pub struct Style {
     /// Id of the voice.
     pub voice: String,
+    /// Whether no other voice may take its place. An engine that cannot speak with it then fails.
+    pub needs_voice: bool,
     /// Pace as a factor; 1 is the voice's own and 2 is twice as fast.
     pub pace: f32,
     /// Pitch as a factor; 1 is the voice's own and 1.2 is 20 % higher. It does not change the pace.
@@ -165,7 +167,7 @@ pub struct Style {
 impl Style {
     /// Returns the style of a voice as it is.
     pub fn of(voice: impl Into<String>) -> Self {
-        Self { voice: voice.into(), pace: 1.0, pitch: 1.0, liveliness: 1.0, language: None }
+        Self { voice: voice.into(), needs_voice: false, pace: 1.0, pitch: 1.0, liveliness: 1.0, language: None }
     }
 }
 

@@ -26,13 +26,15 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Returns the style in which this manner speaks: with its own voice if `voices` has it, or else with one of its
-    /// language from the engine of the usual voice, or else as `usual`.
+    /// Returns the style in which this manner speaks: with its own voice if `voices` has it or no other may speak, or else
+    /// with one of its language from the engine of the usual voice, or else as `usual`.
     pub fn style(&self, voices: &[Voice], usual: &Style) -> Style {
-        let own = self.voice.as_ref().filter(|id| voices.iter().any(|voice| voice.id == **id));
+        let needs_voice = self.needs_voice && self.voice.is_some();
+        let own = self.voice.as_ref().filter(|id| needs_voice || voices.iter().any(|voice| voice.id == **id));
         let of_language = || self.language.as_deref().and_then(|language| voice_of(language, voices, &usual.voice));
         Style {
             voice: own.or_else(of_language).unwrap_or(&usual.voice).clone(),
+            needs_voice,
             pace: self.pace.unwrap_or(usual.pace),
             pitch: self.pitch.unwrap_or(usual.pitch),
             liveliness: self.liveliness.unwrap_or(usual.liveliness),

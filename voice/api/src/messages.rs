@@ -102,6 +102,9 @@ pub enum SpeakError {
     /// Nobody has the voice that must speak.
     #[error("nobody has that voice here")]
     NoVoice,
+    /// The voice that must speak cannot speak now. The text is for the log.
+    #[error("that voice does not work at the moment, and no other may take its place")]
+    VoiceAway(String),
     /// Too many texts wait already.
     #[error("too many texts wait")]
     Busy,

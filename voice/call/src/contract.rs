@@ -98,7 +98,8 @@ impl Engines {
         self
     }
 
-    /// Returns the style of a manner. If nobody has its voice, the usual one speaks, and the log says so once.
+    /// Returns the style of a manner. If nobody has its voice, the usual one speaks unless the manner needs that voice, and
+    /// the log says so once.
     pub(crate) fn style_of(&self, manner: &Manner) -> Style {
         let voices = self.speaker.voices();
         let mut usual = self.usual.clone();
@@ -207,7 +208,12 @@ pub enum Told {
     /// All sound of a sentence was made.
     SentenceMade(u64),
     /// A sentence cannot be said, or not to its end.
-    Failed(u64),
+    Failed {
+        /// The sentence.
+        sentence: u64,
+        /// True if it needs its voice, so that no other one says it.
+        needs_voice: bool,
+    },
     /// The sound for when an answer takes long.
     Bridge(Audio),
 }
@@ -238,6 +244,8 @@ pub enum Report {
     },
     /// The voice cannot say a reply to its end. Comes once until a sentence is said again.
     Voiceless,
+    /// A text is not said to its end, because the voice that must say it cannot. Comes once for each text.
+    ChosenVoiceAway,
     /// What somebody said cannot be recognised, because recognition fails. Comes once until it works again.
     CannotHear,
     /// Somebody asked the bot to be quiet from now on, or to talk again.
@@ -259,6 +267,7 @@ impl std::fmt::Debug for Report {
                 write!(f, "Uttered[{reply}, {} bytes, whole: {is_whole}]", heard.len())
             }
             Self::Voiceless => f.write_str("Voiceless"),
+            Self::ChosenVoiceAway => f.write_str("ChosenVoiceAway"),
             Self::CannotHear => f.write_str("CannotHear"),
             Self::Muted(is_muted) => f.debug_tuple("Muted").field(is_muted).finish(),
             Self::Alone => f.write_str("Alone"),

@@ -323,13 +323,13 @@ impl Mouth {
             let (engines, tell, number) = (self.engines.clone(), self.tell.clone(), self.number);
             let (words, style) = (sentence.spoken.clone(), speech.style.clone());
             tokio::spawn(async move {
-                let of = tell.clone();
+                let (of, needs_voice) = (tell.clone(), style.needs_voice);
                 let made = tokio::task::spawn_blocking(move || {
                     make(&engines, &sentence.spoken, &style, number, &is_wanted, &of);
                 });
                 // A voice that panics says nothing more, like one that fails.
                 if made.await.is_err() {
-                    tell.send(Told::Failed(number)).ok();
+                    tell.send(Told::Failed { sentence: number, needs_voice }).ok();
                 }
             });
             return Some((speech.reply.clone(), words));
@@ -466,7 +466,7 @@ fn make(
         Ok(()) => Told::SentenceMade(number),
         Err(error) => {
             tracing::error!(%error, "cannot say a sentence");
-            Told::Failed(number)
+            Told::Failed { sentence: number, needs_voice: style.needs_voice }
         }
     };
     tell.send(told).ok();

@@ -209,8 +209,12 @@ impl<P: Player> Talk<P> {
                 self.is_voiceless = false;
                 self.mouth.sentence_made(number);
             }
-            Told::Failed(number) => {
-                if self.mouth.failed(number) && !std::mem::replace(&mut self.is_voiceless, true) {
+            Told::Failed { sentence, needs_voice } => {
+                let is_awaited = self.mouth.failed(sentence);
+                // The usual voice may work all the same.
+                if is_awaited && needs_voice {
+                    self.report(Report::ChosenVoiceAway);
+                } else if is_awaited && !std::mem::replace(&mut self.is_voiceless, true) {
                     self.report(Report::Voiceless);
                 }
             }

@@ -29,7 +29,7 @@ pub struct VoiceFile {
 }
 
 /// The voices of this machine. Each is opened when it is first needed. One that cannot be opened is no longer listed, and
-/// the usual one speaks in its place.
+/// the usual one speaks in its place unless the style needs that voice.
 pub struct LocalVoices {
     files: Vec<KnownFile>,
     threads: usize,
@@ -145,15 +145,30 @@ impl LocalVoices {
                 Err(error @ Error::Model { .. }) => error,
                 other => return other,
             };
-            // The last one is tried again each time.
-            let next = self.files.iter().find(|known| known.works() && known.file.id != wanted);
-            let Some(next) = next else { return Err(error) };
-            tracing::warn!(%error, voice = wanted, instead = next.file.id.as_str(), "a voice cannot be opened");
-            if let Some(known) = self.files.iter().find(|known| known.file.id == wanted) {
-                known.is_broken.store(true, Ordering::Relaxed);
-            }
-            wanted = &next.file.id;
+            let Some(next) = self.leave_out(wanted, &error) else { return Err(error) };
+            wanted = next;
         }
+    }
+
+    /// Lists a voice no longer, because it cannot be opened. Returns the one that takes its place; `None` if it is the last
+    /// one, which is tried again each time.
+    fn leave_out(&self, id: &str, error: &Error) -> Option<&str> {
+        let next = self.files.iter().find(|known| known.works() && known.file.id != id)?.file.id.as_str();
+        tracing::warn!(%error, voice = id, usual = next, "a voice cannot be opened");
+        if let Some(known) = self.files.iter().find(|known| known.file.id == id) {
+            known.is_broken.store(true, Ordering::Relaxed);
+        }
+        Some(next)
+    }
+
+    /// Returns a voice, and no other one in its place.
+    fn needed(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+        let voice = self.voice(id);
+        if let Err(error @ Error::Model { .. }) = &voice {
+            self.leave_out(id, error);
+        }
+        voice
     }
 
     /// Returns the lexicon, and loads it if no voice has it.
@@ -222,7 +237,7 @@ impl TextToSpeech for LocalVoices {
         style: &Style,
         take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let voice = self.voice_or_usual(&style.voice)?;
+        let voice = if style.needs_voice { self.needed(&style.voice)? } else { self.voice_or_usual(&style.voice)? };
         voice.speak(sentence, &Style { voice: voice.id().to_owned(), ..style.clone() }, take)
     }
 }

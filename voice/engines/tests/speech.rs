@@ -333,6 +333,23 @@ fn the_usual_voice_speaks_for_one_that_cannot_be_opened() {
 }
 
 #[test]
+fn no_voice_speaks_for_one_that_is_needed() {
+    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path };
+    let files = vec![file("joe", model("piper-en-us-joe")), file("broken", model("silero-vad"))];
+    let voices = LocalVoices::new(files, 1);
+    let speak = |id: &str| {
+        let style = Style { needs_voice: true, ..Style::of(id) };
+        voices.speak("Good morning.", &style, &mut |_| ControlFlow::Continue(()))
+    };
+    for _ in 0..2 {
+        assert!(matches!(speak("broken"), Err(Error::Model { .. })));
+        let ids: Vec<String> = voices.voices().into_iter().map(|voice| voice.id).collect();
+        assert_eq!(ids, ["joe"], "nobody chooses it any more");
+    }
+    assert!(speak("joe").is_ok());
+}
+
+#[test]
 fn a_machine_whose_only_voice_cannot_be_opened_says_why() {
     let voices = LocalVoices::new(vec![VoiceFile { id: "vad".to_owned(), path: model("silero-vad") }], 1);
     let speak = || voices.speak("Good morning.", &Style::of("vad"), &mut |_| ControlFlow::Continue(()));

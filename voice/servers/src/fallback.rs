@@ -10,7 +10,7 @@ use azera_voice_recordings::Resampler;
 /// [`WithFallback::status`] says it as long as it lasts.
 ///
 /// A sentence whose sound broke off in the middle is not spoken again, because its beginning was heard; the next
-/// sentence is `second`'s.
+/// sentence is `second`'s. A voice of `first` that must speak itself ([`Style::needs_voice`]) gets no substitute.
 pub struct WithFallback<T: ?Sized> {
     first: Arc<T>,
     second: Arc<T>,
@@ -86,7 +86,8 @@ impl SpeechToText for WithFallback<dyn SpeechToText> {
 
 impl WithFallback<dyn TextToSpeech> {
     /// Puts `second` behind `first`. The voices are those that either knows. A voice of `second` alone is spoken by
-    /// `second`; a voice of `first` alone becomes the first voice of `second` while `first` fails.
+    /// `second`; a voice of `first` alone becomes the first voice of `second` while `first` fails, unless the style
+    /// needs it.
     pub fn voices(first: Arc<dyn TextToSpeech>, second: Arc<dyn TextToSpeech>) -> Self {
         Self { first, second, trouble: Mutex::new(None) }
     }
@@ -171,7 +172,7 @@ impl TextToSpeech for WithFallback<dyn TextToSpeech> {
             Err(error) => error,
         };
         self.failed(&error);
-        if is_heard {
+        if is_heard || style.needs_voice {
             return Err(error);
         }
         self.speak_instead(sentence, style, take).map_err(|second| both(&error, second))

@@ -118,7 +118,12 @@ impl Speech<'_> {
                     ControlFlow::Break(())
                 }
             });
-            spoken.map_err(unavailable)?;
+            spoken.map_err(|error| match error {
+                Error::UnknownVoice { .. } if self.style.needs_voice => SpeakError::NoVoice,
+                Error::Cancelled => unavailable(error),
+                error if self.style.needs_voice => SpeakError::VoiceAway(error.to_string()),
+                error => unavailable(error),
+            })?;
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -161,11 +166,11 @@ fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), 
         .find(|voice| !voice.id.starts_with(CLONE_MARK))
         .ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
     let style = manner.style(&voices, &Style::of(usual.id.as_str()));
-    let is_other = manner.voice.as_ref().is_some_and(|wanted| *wanted != style.voice);
-    if manner.needs_voice && is_other {
+    let known = voices.iter().find(|voice| voice.id == style.voice);
+    if style.needs_voice && known.is_none() {
         return Err(SpeakError::NoVoice);
     }
-    let voice = voices.iter().find(|voice| voice.id == style.voice).unwrap_or(usual);
+    let voice = known.unwrap_or(usual);
     let own = style.language.clone().filter(|language| engine.reads(voice, language));
     let language = own.unwrap_or_else(|| voice.language.clone());
     Ok((style, language))
@@ -242,6 +247,9 @@ mod tests {
 
     use super::*;
 
+    /// A sentence at which the engine fails.
+    const AWAY: &str = "Nobody says this.";
+
     /// Says each sentence as a tone of half a second.
     struct Whistle {
         voices: Vec<Voice>,
@@ -280,6 +288,9 @@ mod tests {
             take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
         ) -> Result<(), Error> {
             self.said.lock().unwrap().push((sentence.to_owned(), style.clone()));
+            if sentence == AWAY {
+                return Err(Error::Engine { engine: "whistle".to_owned(), why: "it is away".to_owned() });
+            }
             let samples = (0..11_025).map(|n| (n as f32 * 0.12).sin() * 0.5).collect();
             let _end = take(Audio { rate: SampleRate(22_050), samples }.into());
             Ok(())
@@ -355,6 +366,17 @@ mod tests {
     async fn no_other_voice_speaks_where_one_is_needed() {
         let manner = Manner { voice: Some("none".to_owned()), needs_voice: true, ..Manner::default() };
         assert_eq!(Whistle::new().speaker(10).record("Hello", &manner).await, Err(SpeakError::NoVoice));
+    }
+
+    #[tokio::test]
+    async fn a_needed_voice_that_fails_is_told() {
+        let speaker = Whistle::new().speaker(10);
+        let speak = async |needs_voice| {
+            let manner = Manner { voice: Some("high".to_owned()), needs_voice, ..Manner::default() };
+            speaker.speak(AWAY, &manner).await.unwrap_err()
+        };
+        assert!(matches!(speak(true).await, SpeakError::VoiceAway(why) if why.contains("it is away")));
+        assert!(matches!(speak(false).await, SpeakError::Unavailable(_)));
     }
 
     #[tokio::test]

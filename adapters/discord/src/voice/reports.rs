@@ -29,6 +29,10 @@ const GIVEN_UP: &str = "I left this voice channel: my connection broke again and
 const VOICELESS: &str = "I could not say all of my answer: my voice does not work at the moment. The operator finds the \
                          reason in the log.";
 
+/// What people read when the voice fails that somebody chose for a text.
+const CHOSEN_VOICE_AWAY: &str = "I could not say all of that text: the voice that was chosen for it does not work at the moment, \
+                                 and I take no other in its place. The operator finds the reason in the log.";
+
 /// What people read when nothing that they say is recognised.
 const CANNOT_HEAR: &str = "I cannot hear you: my recognition of speech does not work at the moment. The operator finds the \
                            reason in the log.";
@@ -84,6 +88,7 @@ impl VoiceCalls {
             }
             RoomReport::CannotHear => self.tell_soon(channel, CANNOT_HEAR),
             RoomReport::Voiceless => self.tell_soon(channel, VOICELESS),
+            RoomReport::ChosenVoiceAway => self.tell_soon(channel, CHOSEN_VOICE_AWAY),
             // What an earlier call in the channel asked for is not about this one.
             RoomReport::Muted(_) | RoomReport::Alone if !self.goes_on(key) => {}
             RoomReport::Muted(is_muted) => {

@@ -256,7 +256,7 @@ impl Session {
                 self.engine.heard(&reply, Text::new(heard), is_whole).await?;
             }
             Report::CannotHear => eprintln!("(recognition of speech failed; the log says why)"),
-            Report::Voiceless => eprintln!("(the voice failed; the log says why)"),
+            Report::Voiceless | Report::ChosenVoiceAway => eprintln!("(the voice failed; the log says why)"),
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
             Report::Alone | Report::Uttered { .. } => {}

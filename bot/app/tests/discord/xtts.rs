@@ -60,6 +60,11 @@ impl Xtts {
         self.state.is_away.store(false, Ordering::SeqCst);
     }
 
+    /// Lets it answer nothing from now on.
+    pub fn go_away(&self) {
+        self.state.is_away.store(true, Ordering::SeqCst);
+    }
+
     /// Starts xtts-api-server, which takes no recordings over the network.
     pub fn start_api() -> Self {
         Self::start_as(true)

@@ -119,6 +119,10 @@ fn servers_hear_and_speak_and_the_models_here_take_their_place() {
     let instead = file("instead.wav");
     let (_, errors, succeeded) = run(&["say", "The heron came back.", "--out", &instead]);
     assert!(succeeded && errors.contains("the engine on this machine takes its place"), "{errors}");
+    // Nobody says a text with another voice than the one that was named.
+    let chosen = file("chosen.wav");
+    let (_, errors, succeeded) = run(&["say", "The heron came back.", "--voice", "af_heart", "--out", &chosen]);
+    assert!(!succeeded && errors.contains("no model") && !Path::new(&chosen).exists(), "{errors}");
     let (seconds, rate) = sound(Path::new(&instead));
     assert!(rate == 24_000 && (0.7..3.0).contains(&seconds), "{seconds} s");
     let (heard, errors, _) = run(&["transcribe", &here]);
@@ -128,6 +132,50 @@ fn servers_hear_and_speak_and_the_models_here_take_their_place() {
         doctor.contains("note  speech server: ") && doctor.contains("voice model on this machine takes its place"),
         "{doctor}"
     );
+    let here = "whisper-tiny.en hears while the recognition server does not answer";
+    assert!(doctor.contains("ok    models of speech: ") && doctor.contains(here), "{doctor}");
+}
+
+#[test]
+fn doctor_warns_of_a_broken_model_that_only_takes_the_place_of_a_server() {
+    const TINY: &str = "whisper-tiny.en";
+    let server = Server::start();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let models = scratch.path().join("models");
+    for name in [TINY, "piper-en-us-joe", "silero-vad"] {
+        std::fs::create_dir_all(models.join(name)).expect("a folder");
+        for file in std::fs::read_dir(super::models().join(name)).expect("a model") {
+            let file = file.expect("an entry");
+            std::os::unix::fs::symlink(file.path(), models.join(name).join(file.file_name())).expect("a link");
+        }
+    }
+    // The file has its length, and holds nothing.
+    let file = models.join(TINY).join("model.gguf");
+    let length = std::fs::metadata(&file).expect("the model").len();
+    std::fs::remove_file(&file).expect("a link");
+    std::fs::File::create(&file).and_then(|file| file.set_len(length)).expect("a file");
+    let data = scratch.path().join("data").display().to_string();
+    let doctor = |has_server: bool| {
+        let mut command = super::command(scratch.path(), &["doctor", "--data", &data]);
+        command.env("AZERA__MODELS__DIR", &models).env("AZERA__VOICE__SPEECH_MODEL", TINY);
+        if has_server {
+            let url = format!("http://{}", server.address);
+            command.env("AZERA__RECOGNITION_SERVER__API", "openai").env("AZERA__RECOGNITION_SERVER__URL", url);
+            command.env("AZERA__RECOGNITION_SERVER__MODEL", "whisper-1");
+        }
+        text(&super::fed(&mut command, "").stdout)
+    };
+    let broken = "the file model.gguf of the model whisper-tiny.en cannot be used";
+    let told = doctor(false);
+    assert!(told.contains(&format!("BAD   models of speech: {broken}")), "{told}");
+    let told = doctor(true);
+    assert!(told.contains("note  models of speech: ") && told.contains(broken), "{told}");
+    assert!(told.contains("nothing hears while the recognition server does not answer"), "{told}");
+    assert!(told.contains("ok    recognition server: "), "{told}");
+    // Both are told where the server does not answer, either.
+    server.fails.store(true, Ordering::SeqCst);
+    let told = doctor(true);
+    assert!(told.contains("nothing takes its place: the speech model on this machine cannot be used"), "{told}");
 }
 
 #[test]

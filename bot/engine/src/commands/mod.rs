@@ -51,6 +51,7 @@ mod writings;
 pub use declared::{COMMANDS, MESSAGE_ACTIONS};
 pub use link::LinkStep;
 pub(crate) use upload::Uploads;
+pub(crate) use voice_say::{VOICE_FAILS, log_silence};
 
 use std::sync::Arc;
 

@@ -19,6 +19,9 @@ const USAGE: &str = "`/voice say TEXT`, or `/voice say TEXT --voice NAME` with a
 /// Said where nothing speaks.
 const NO_VOICE: &str = "I have no voice here. The operator sets one up: `[voice]` in the configuration.";
 
+/// Said where the voice fails.
+pub(crate) const VOICE_FAILS: &str = "The voice cannot speak now. The operator finds the reason in the log.";
+
 /// Said where a recording would be lost.
 const NO_FILES: &str = "I cannot give you a recording here. `/voice say` does in chat apps and at the terminal; over HTTP, \
                         `POST /api/tts/synthesize` does.";
@@ -212,11 +215,13 @@ impl Commands {
                 let file = AnswerFile { part: part.spoken(duration_ms), content: FileContent(note.bytes) };
                 CommandAnswer { files: vec![file], ..done("Here it is as a recording.".into()) }
             }
-            Err(SpeakError::Unavailable(why)) => {
-                tracing::warn!(error = why, "a text could not be spoken");
-                refused("The voice cannot speak now. The operator finds the reason in the log.".into())
+            Err(error) => {
+                log_silence(&error);
+                refused(match error {
+                    SpeakError::Unavailable(_) => VOICE_FAILS.into(),
+                    error => format!("I cannot say that: {error}."),
+                })
             }
-            Err(error) => refused(format!("I cannot say that: {error}.")),
         })
     }
 
@@ -358,6 +363,13 @@ fn has_own_language(voice: &Voice, voices: &[Voice]) -> bool {
 fn in_voice(own: Manner, voice: OfferedVoice) -> Manner {
     let language = own.language.filter(|_| !voice.has_own_language);
     Manner { voice: Some(voice.id), needs_voice: true, language, ..own }
+}
+
+/// Says in the log why a text is not spoken, if only the operator can mend it.
+pub(crate) fn log_silence(error: &SpeakError) {
+    if let SpeakError::Unavailable(why) | SpeakError::VoiceAway(why) = error {
+        tracing::warn!(error = why, "a text could not be spoken");
+    }
 }
 
 /// Splits a text from the name of a voice behind it.

@@ -201,6 +201,8 @@ pub struct MadeUp {
     pub uttered: Vec<(String, bool)>,
     /// How often it was told that the voice fails.
     pub voiceless: usize,
+    /// How often it was told that a chosen voice fails.
+    pub chosen_away: usize,
     /// How often it was told that recognition fails.
     pub cannot_hear: usize,
     /// Who speaks.
@@ -266,6 +268,7 @@ impl MadeUp {
             reach: Vec::new(),
             uttered: Vec::new(),
             voiceless: 0,
+            chosen_away: 0,
             cannot_hear: 0,
             speaker: "Ann",
         };
@@ -316,7 +319,7 @@ impl MadeUp {
     fn next_told(&mut self) -> Option<Told> {
         while let Ok(told) = self.told.try_recv() {
             match told {
-                Told::Made(..) | Told::SentenceMade(_) | Told::Failed(_) => self.late.push_back(told),
+                Told::Made(..) | Told::SentenceMade(_) | Told::Failed { .. } => self.late.push_back(told),
                 other => return Some(other),
             }
         }
@@ -333,6 +336,7 @@ impl MadeUp {
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
                 Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
                 Report::Voiceless => self.voiceless += 1,
+                Report::ChosenVoiceAway => self.chosen_away += 1,
                 Report::CannotHear => self.cannot_hear += 1,
                 _ => {}
             }

@@ -27,6 +27,27 @@ async fn a_text_may_be_said_in_a_manner_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_text_whose_voice_is_away_is_said_by_no_other_and_told_each_time() {
+    let mut room = MadeUp::open_with("Good day").await;
+    let chosen = Manner { voice: Some("ann".into()), needs_voice: true, ..Manner::default() };
+    // The second voice went away after somebody chose it.
+    for voice in ["ann", "gone"] {
+        let chosen = Manner { voice: Some(voice.into()), ..chosen.clone() };
+        room.talk.request(Request::SayIn("Good day.".into(), chosen)).await;
+        room.pass(5 * SECOND, false).await;
+    }
+    assert_eq!((room.chosen_away, room.voiceless), (2, 0));
+    room.talk.request(Request::Say("Good night.".into())).await;
+    room.pass(5 * SECOND, false).await;
+    let said = room.speaking.styles.lock().unwrap().clone();
+    let asked = |said: &str, voice: &str, needs_voice| (said.to_owned(), Style { needs_voice, ..Style::of(voice) });
+    let said: Vec<(String, Style)> = said.into_iter().filter(|(said, _)| said != "Hmm.").collect();
+    let wanted =
+        [asked("Good day.", "ann", true), asked("Good day.", "gone", true), asked("Good night.", "joe", false)];
+    assert_eq!(said, wanted);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_persona_hears_and_speaks_its_language() {
     let mut room = MadeUp::open().await;
     room.say("Guten Tag!", 2 * SECOND).await;

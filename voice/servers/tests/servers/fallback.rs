@@ -110,6 +110,22 @@ fn the_local_engine_speaks_while_the_server_does_not() {
 }
 
 #[test]
+fn no_other_voice_speaks_where_the_voice_of_a_server_that_is_away_is_needed() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, asked, _) = speech(&fake);
+    let chosen = Style { needs_voice: true, ..Style::of("af_heart") };
+    fake.fail([Trouble::Status(500)]);
+    let text = error_text(spoken(&speech, SECRET, &chosen));
+    assert!(text.contains("status 500"), "{text}");
+    assert_eq!((asked.load(Ordering::SeqCst), speech.status().is_some()), (0, true));
+    // What needs no voice is spoken all the same, and the server speaks again once it is back.
+    fake.fail([Trouble::Status(500)]);
+    assert_eq!(spoken(&speech, SECRET, &Style::of("af_heart")).unwrap().0, 24_000);
+    assert_eq!(spoken(&speech, SECRET, &chosen).unwrap().0, WHOLE);
+    assert_eq!((asked.load(Ordering::SeqCst), speech.status()), (1, None));
+}
+
+#[test]
 fn a_server_without_a_named_voice_that_was_away_at_first_speaks_once_it_is_back() {
     let fake = Fake::start(State::default(), openai::routes);
     let (speech, asked, _) = behind(server_with_voice(&fake, None));

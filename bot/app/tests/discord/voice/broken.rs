@@ -4,11 +4,12 @@ use std::fs::File;
 use std::os::unix::fs::symlink;
 
 use azera_fake_discord::Network;
+use serde_json::Value;
 
 use super::people::{Ears, Voice};
 use super::{ANSWER, Room, SILENCE, fake, model, sounds, until};
 use crate::bot::{Bot, models};
-use crate::xtts::{ANA, Asked, Xtts};
+use crate::xtts::{ANA, Asked, CRAIG, Xtts};
 
 /// The speech model of the tests.
 const SPEECH: &str = "whisper-tiny.en";
@@ -99,6 +100,38 @@ fn a_server_that_was_down_when_the_bot_came_speaks_once_it_answers() {
         xtts.asked().iter().any(is_said).then_some(())
     });
     assert_eq!(xtts.voice_of("last train"), ANA.1, "the first that the server lists");
+}
+
+#[test]
+fn a_text_whose_voice_is_away_is_said_by_no_other_and_people_are_told() {
+    let (fake, xtts) = (fake(), Xtts::start());
+    let bot = Bot::new(&fake, None)
+        .with_even_voice()
+        .with("AZERA__SPEECH_SERVER__API", "xtts")
+        .with("AZERA__SPEECH_SERVER__URL", &xtts.url());
+    let room = Room::begin(fake, bot, &["Ann"]);
+    let said = |from: usize| {
+        room.fake.wait("the text to be said", |world| {
+            let heard = || sounds(&world.voice.heard[from..]);
+            (heard().count() > 10 && heard().next_back()?.at.elapsed() > SILENCE).then_some(())
+        });
+    };
+    let craig = ("voice", CRAIG.0);
+    let told = room.command(0, "say", &[("text", "The first train leaves at six."), craig]);
+    assert!(told.contains("I say it."), "{told}");
+    assert_eq!(xtts.voice_of("first train"), CRAIG.1);
+    said(0);
+    xtts.go_away();
+    let spoken = room.spoken();
+    room.command(0, "say", &[("text", "The last train leaves at ten."), craig]);
+    room.fake.wait("the notice", |world| {
+        let told = |message: &Value| message["content"].as_str()?.contains("the voice that was chosen").then_some(());
+        world.bots_messages(room.channel).into_iter().find_map(told)
+    });
+    room.fake.world(|world| assert_eq!(sounds(&world.voice.heard[spoken..]).count(), 0));
+    // What needs no voice is said by the one on this machine.
+    room.command(0, "say", &[("text", "Good night, and sleep well.")]);
+    said(spoken);
 }
 
 #[test]
