@@ -204,7 +204,9 @@ const VERBS: [Verb; 41] = [
 ];
 
 /// Relations in the present or to come, each with the same in the past.
-const TENSES: [(&str, &str); 7] = [
+const TENSES: [(&str, &str); 9] = [
+    ("lives in", "lived in"),
+    ("works at", "worked at"),
     ("moves to", "moved to"),
     ("goes to", "went to"),
     ("visits", "visited"),

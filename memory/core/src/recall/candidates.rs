@@ -27,6 +27,8 @@ pub(super) enum Dropped {
 /// The hits of two searches, before their last order.
 pub(super) struct Weighed {
     pub(super) hits: Vec<Hit>,
+    /// All candidates.
+    pub(super) found: usize,
     /// Candidates that were dropped as [`Dropped::InTheWay`].
     pub(super) in_the_way: usize,
     pub(super) stored: HashMap<MemoryId, Stored>,
@@ -35,10 +37,17 @@ pub(super) struct Weighed {
 }
 
 impl Weighed {
-    /// Returns true if what is in the way may hide hits from searches with this limit. A question that a hundred people
-    /// asked before fills a search with itself.
+    /// Returns true if what is in the way may hide hits from searches with this limit: if hits are missing, a search may
+    /// have returned as many as it could, and at least half as many were in the way. A question that was asked a hundred
+    /// times fills a search with itself.
     pub(super) fn is_hidden(&self, wanted: usize, limit: usize) -> bool {
-        self.hits.len() < wanted && 2 * self.in_the_way >= limit && limit < DEEPEST_SEARCH
+        let is_full = self.found >= limit && limit < DEEPEST_SEARCH;
+        is_full && self.hits.len() < wanted && 2 * self.in_the_way >= limit
+    }
+
+    /// Returns true if deeper searches than those of `other` found more, and none of them failed that had worked before.
+    pub(super) fn has_more_than(&self, other: &Self) -> bool {
+        self.found > other.found && self.missing.iter().all(|name| *name == NOT_REACHED || other.missing.contains(name))
     }
 }
 

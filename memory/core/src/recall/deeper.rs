@@ -38,10 +38,11 @@ fn enough_memories<T>(
 ) -> Result<T, Error> {
     let mut found = search(limit)?;
     let memories: HashSet<MemoryId> = entries(&mut found).iter().map(|found| memory_and_passage(found.id).0).collect();
-    if entries(&mut found).len() < limit || 2 * memories.len() >= limit {
+    let deeper = limit.saturating_mul(DEEPER).min(MAX_SEARCH_LIMIT);
+    if entries(&mut found).len() < limit || 2 * memories.len() >= limit || deeper <= limit {
         return Ok(found);
     }
-    search(limit.saturating_mul(DEEPER).min(MAX_SEARCH_LIMIT))
+    search(deeper)
 }
 
 /// Entries about what was known then that are enough.

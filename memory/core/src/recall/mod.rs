@@ -183,7 +183,11 @@ impl Recall<'_> {
             limit = limit.saturating_mul(DEEPER).min(DEEPEST_SEARCH);
             let query = Query { limits: Limits { candidates: limit }, ..query.clone() };
             let (words, vectors) = self.search(read_scope, &query);
-            weighed = self.weigh_found(read_scope, Asked { query: &query, ..asked }, words, vectors, wanted)?;
+            let deeper = self.weigh_found(read_scope, Asked { query: &query, ..asked }, words, vectors, wanted)?;
+            if !deeper.has_more_than(&weighed) {
+                break;
+            }
+            weighed = deeper;
         }
         let Weighed { hits, stored, missing, .. } = weighed;
         Ok(Shortlist { hits, stored, time, rated, missing })
@@ -210,9 +214,10 @@ impl Recall<'_> {
         let mut missing = Vec::new();
         let candidates = candidates::all(&query.question, words, vectors, &mut missing);
         let stored = self.stored_vectors(query, &candidates, &mut missing);
+        let found = candidates.len();
         let (hits, in_the_way) =
             self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored, wanted))?;
-        Ok(Weighed { hits, in_the_way, stored, missing })
+        Ok(Weighed { hits, found, in_the_way, stored, missing })
     }
 
     /// Orders a shortlist for the last time, and returns as many hits as the query wants. `opinion` is what a model that
@@ -366,8 +371,10 @@ impl Recall<'_> {
             of_another: question::speaks_of_another(&query.question, &memory),
             question: question::is_question(&memory.text),
         };
-        // The same question asked before is the nearest text to a question, and answers nothing.
-        if features.question && (*whole >= ECHO || question::asks_the_same(&query.question.embed, &memory.text)) {
+        // The same question asked before is the nearest text to a question, and answers nothing. Vectors contain the author's
+        // name, so that of a short question does not show it. Who searches wants to find it.
+        let is_repeated = || !query.include_latest && question::asks_the_same(&query.question.embed, &memory.text);
+        if features.question && (*whole >= ECHO || is_repeated()) {
             return Ok(Err(Dropped::InTheWay));
         }
         let mut signals = Vec::new();

@@ -54,6 +54,7 @@ fn verbs_join_the_names_around_them() {
     check("Ann will move to Rome.", &["ann moves to rome [Ann will move to Rome]"]);
     check("Ann is moving to Rome.", &["ann moves to rome [Ann is moving to Rome]"]);
     check("Ann was moving to Rome.", &["ann moved to rome [Ann was moving to Rome]"]);
+    check("Ann was living in Oslo.", &["ann lived in oslo [Ann was living in Oslo]"]);
     check("I visit Ann tomorrow.", &["ME visits ann [I visit Ann]"]);
     check("I met with Ben.", &["ME met ben [I met with Ben]"]);
     check("I saw Ann. She lives in Oslo.", &["ann lives in oslo [She lives in Oslo]"]);
