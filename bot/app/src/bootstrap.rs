@@ -78,7 +78,7 @@ pub fn models(config: &Config) -> anyhow::Result<Models> {
     Ok(Models::open(options)?)
 }
 
-/// Returns the name of the model in use for a kind.
+/// Returns the name of the model in use for a kind. A voice may be named by itself; its model is in use then.
 pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<String> {
     let configured = match kind {
         Kind::Chat => &config.models.chat,
@@ -88,7 +88,10 @@ pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<St
         Kind::Vad => &None,
     };
     match configured {
-        Some(name) => Ok(name.clone()),
+        Some(name) => Ok(match models.registry()?.with_voice(name) {
+            Some(model) if kind == Kind::Voice => model.name.clone(),
+            _ => name.clone(),
+        }),
         None => {
             let entry = models.selected(kind)?;
             Ok(entry.with_context(|| format!("the registry has no {kind} model"))?.name)

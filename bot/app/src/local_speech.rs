@@ -96,9 +96,21 @@ fn shared(files: Vec<VoiceFile>, threads: usize) -> Arc<LocalVoices> {
 /// Those of [`installed`].
 pub fn voices(config: &Config, models: &Models, threads: usize) -> anyhow::Result<Option<Arc<LocalVoices>>> {
     let installed = installed(config, models, Kind::Voice)?;
-    let files = installed.into_iter().map(|model| VoiceFile { id: model.entry.name, path: model.path });
-    let files: Vec<VoiceFile> = files.collect();
+    let mut files: Vec<VoiceFile> = installed.iter().flat_map(voice_files).collect();
+    // The configuration may name a voice that is not the first one of its model.
+    if let Some(usual) = &config.voice.voice {
+        files.sort_by_key(|file| file.id != *usual);
+    }
     Ok((!files.is_empty()).then(|| shared(files, threads)))
+}
+
+/// Returns the voices in a model's file, the usual one first.
+pub fn voice_files(model: &InstalledModel) -> Vec<VoiceFile> {
+    let file = |id: &str, speaker| VoiceFile { id: id.to_owned(), path: model.path.clone(), speaker };
+    match model.manifest.model.voices.as_slice() {
+        [] => vec![file(&model.entry.name, None)],
+        voices => voices.iter().map(|voice| file(voice, Some(voice.clone()))).collect(),
+    }
 }
 
 /// Checks that the file of a voice on this machine can be read. One that cannot does not matter beside others.
@@ -299,7 +311,7 @@ mod tests {
 
     #[test]
     fn messages_and_calls_share_the_voices_of_the_machine() {
-        let file = |id: &str| VoiceFile { id: id.to_owned(), path: id.into() };
+        let file = |id: &str| VoiceFile { id: id.to_owned(), path: id.into(), speaker: None };
         let of_messages = shared(vec![file("joe"), file("norman")], 2);
         assert!(Arc::ptr_eq(&of_messages, &shared(vec![file("joe"), file("norman")], 8)));
         // Another one is the usual one.

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use azera_config::Config;
+use azera_config::{Config, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, ModelStatus, Models, State};
 use azera_voice_api::{Style, TextToSpeech, Voice};
-use azera_voice_engines::{ESPEAK, PiperVoice};
+use azera_voice_engines::{ESPEAK, LocalVoices};
 
 use crate::chosen::hint;
 use crate::cli::SayOptions;
@@ -25,6 +25,8 @@ use wav::WavWriter;
 
 /// The name of a file that stands for the standard streams.
 const STANDARD: &str = "-";
+/// How many voices of one model a line of the list names.
+const VOICES_IN_LINE: usize = 6;
 
 pub async fn run(config: &Config, options: SayOptions) -> anyhow::Result<ExitCode> {
     let models = bootstrap::models(config)?;
@@ -180,7 +182,8 @@ fn voice_of(voices: &[Voice], name: Option<String>) -> anyhow::Result<Voice> {
 /// A voice on this machine that is named counts more than the server.
 async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyhow::Result<Source> {
     let threads = threads_or_all(config.models.threads);
-    let known: Vec<String> = voices(models)?.into_iter().map(|listed| listed.entry.name).collect();
+    let has_server = config.speech_server.api != SpeechApi::None;
+    let known: Vec<String> = voices(models)?.into_iter().flat_map(|listed| names(listed, has_server)).collect();
     if wanted.is_some_and(|wanted| wanted.starts_with(ESPEAK)) {
         let espeak = local_speech::espeak().context("espeak-ng is not installed, or does not list its voices")?;
         return Ok(Source { name: wanted.map(str::to_owned), open: Box::new(move || Ok(espeak as Arc<_>)) });
@@ -195,7 +198,7 @@ async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyho
         bail!("there is no voice {wanted:?}; {}; `azera say --list-voices` shows them", hint(wanted, &known));
     }
     let name = match wanted {
-        Some(wanted) => wanted.to_owned(),
+        Some(wanted) => models.registry()?.with_voice(wanted).map_or(wanted.to_owned(), |model| model.name.clone()),
         None => bootstrap::chosen(config, models, Kind::Voice)?,
     };
     if wanted.is_none()
@@ -206,8 +209,26 @@ async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyho
         return Ok(Source { name: None, open: Box::new(move || Ok(espeak as Arc<_>)) });
     }
     let installed = installed(models, &name).await?;
-    let open = move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?) as Arc<_>);
-    Ok(Source { name: Some(name), open: Box::new(open) })
+    // A model with several voices speaks with its usual one, unless another one is named.
+    let named = wanted.or(config.voice.voice.as_deref());
+    let files = local_speech::voice_files(&installed);
+    let file = files.iter().find(|file| named == Some(file.id.as_str())).or(files.first()).cloned();
+    let file = file.with_context(|| format!("the model {name} has no voice"))?;
+    let id = file.id.clone();
+    let open = move || {
+        let voices = LocalVoices::new(vec![file.clone()], threads);
+        voices.open(&file.id)?;
+        Ok(Arc::new(voices) as Arc<_>)
+    };
+    Ok(Source { name: Some(id), open: Box::new(open) })
+}
+
+/// Returns the names by which people choose a model's voice: its own, and those of the voices in it. A server may have
+/// voices of the same names, so these count beside one only if the model is here.
+fn names(listed: ModelStatus, has_server: bool) -> Vec<String> {
+    let is_here = matches!(listed.state, State::Installed(_));
+    let voices = if is_here || !has_server { listed.entry.voices } else { Vec::new() };
+    [vec![listed.entry.name], voices].concat()
 }
 
 /// Returns the installed voice of this name. At a terminal, fetches it if it is missing.
@@ -233,6 +254,9 @@ fn list(models: &Models) -> anyhow::Result<()> {
             _ => "not fetched",
         };
         println!("{:<22} {state:<12} {}", listed.entry.name, listed.entry.description);
+        for voices in listed.entry.voices.chunks(VOICES_IN_LINE) {
+            println!("{:<22} {:<12} {}", "", "", voices.join(", "));
+        }
     }
     Ok(())
 }

@@ -17,7 +17,8 @@ pub struct Voice {
     /// The model that recognises speech; by default the one in use, which `azera models list` shows.
     #[schemars(length(min = 1, max = 100), example = "whisper-base")]
     pub speech_model: Option<String>,
-    /// The voice that speaks; by default the one in use, which `azera models list` shows. Personas may name another.
+    /// The voice that speaks; by default the one in use, which `azera models list` shows. It may be one of several in a
+    /// model, such as "bf_emma" of kokoro-82m. Personas may name another.
     #[schemars(length(min = 1, max = 100), example = "piper-en-us-joe")]
     pub voice: Option<String>,
     /// Let the program espeak-ng speak where neither a voice nor a server is there, if it is installed. It knows many

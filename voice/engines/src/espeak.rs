@@ -15,7 +15,7 @@ use azera_voice_api::{Audio, Error, Piece, SampleRate, Style, TextToSpeech, Voic
 use azera_voice_recordings::{Pitch, Resampler};
 
 use crate::level;
-use crate::piper::pace;
+use crate::sentence::pace;
 
 /// The engine's name, and the program's.
 pub const ESPEAK: &str = "espeak-ng";

@@ -10,6 +10,8 @@ const CLAUSE: usize = 80;
 const JOINED: usize = 130;
 /// The most phoneme symbols in a piece: about 15 seconds.
 const MOST: usize = 200;
+/// The most symbols in a piece with the mark at its end.
+pub const MOST_SYMBOLS: usize = MOST + 1;
 /// The fewest phoneme symbols that may be left for the last piece.
 const REST: usize = 20;
 
@@ -161,7 +163,7 @@ mod tests {
     fn no_piece_is_endless() {
         for text in ["a".repeat(5_000), "abcdefg ".repeat(700), "a, ".repeat(2_000)] {
             let found = texts(&text);
-            assert!(found.iter().all(|piece| piece.chars().count() <= MOST + 1), "{text}");
+            assert!(found.iter().all(|piece| piece.chars().count() <= MOST_SYMBOLS), "{text}");
             let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).count();
             assert_eq!(found.iter().map(|piece| letters(piece)).sum::<usize>(), letters(&text));
         }

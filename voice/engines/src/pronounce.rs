@@ -13,7 +13,7 @@ const CONJUNCTIONS: &[&str] =
 /// One word or mark of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {
-    /// Phonemes in espeak-ng's symbols; a mark stands for itself. Several words for a number or a spelled word.
+    /// Phonemes; a mark stands for itself. Several words for a number or a spelled word.
     pub phonemes: String,
     /// True if a space follows.
     pub is_followed_by_space: bool,
@@ -21,37 +21,72 @@ pub struct Word {
     pub is_conjunction: bool,
 }
 
-/// Finds the phonemes of American English.
+/// The accent of an English voice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accent {
+    /// American English.
+    American,
+    /// British English.
+    British,
+}
+
+/// The symbols of phonemes that a voice knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symbols {
+    /// Those of espeak-ng, which Piper's voices know. They are for the American accent.
+    Espeak,
+    /// Those of misaki, which Kokoro's voices know.
+    Misaki,
+}
+
+/// Finds the phonemes of English.
 pub struct Pronouncer {
     g2p: G2P,
+    accent: Accent,
 }
 
 impl Pronouncer {
-    /// Loads the lexicon: a quarter of a second, and 100 MB of memory.
-    pub fn new() -> Self {
-        Self { g2p: G2P::with_fallback(Language::EnglishUS, None) }
+    /// Loads the lexicon of an accent: a quarter of a second, and 100 MB of memory.
+    pub fn new(accent: Accent) -> Self {
+        let language = match accent {
+            Accent::American => Language::EnglishUS,
+            Accent::British => Language::EnglishGB,
+        };
+        Self { g2p: G2P::with_fallback(language, None), accent }
     }
 
     /// Returns the words and marks of a sentence.
-    pub fn words(&self, sentence: &str) -> Vec<Word> {
+    pub fn words(&self, sentence: &str, symbols: Symbols) -> Vec<Word> {
         let plain: String = sentence.chars().map(plain).collect();
         // misaki fails only through a fallback of its own, and it has none.
         let tokens = self.g2p.g2p(&plain).map(|(_, tokens)| tokens).unwrap_or_default();
-        tokens.iter().map(|token| self.word(token)).collect()
+        tokens.iter().map(|token| self.word(token, symbols)).collect()
     }
 
-    fn word(&self, token: &MToken) -> Word {
+    fn word(&self, token: &MToken, symbols: Symbols) -> Word {
         let known = token.phonemes.as_deref().filter(|phonemes| !phonemes.contains(self.g2p.unk.as_str()));
         // A word that is known as silent has letters or digits that the lexicon dropped.
         let known = known.filter(|phonemes| !phonemes.trim().is_empty() || !is_spoken(token));
         let phonemes = match known {
             Some(phonemes) => phonemes.to_owned(),
-            None => letters::pronounce(&token.text, &|word| self.lexicon(word)),
+            None => self.unknown(&token.text),
         };
         Word {
-            phonemes: symbols::to_espeak(phonemes.trim()),
+            phonemes: match symbols {
+                Symbols::Espeak => symbols::to_espeak(phonemes.trim()),
+                Symbols::Misaki => symbols::to_kokoro(phonemes.trim()),
+            },
             is_followed_by_space: !token.whitespace.is_empty(),
             is_conjunction: CONJUNCTIONS.contains(&token.text.to_lowercase().as_str()),
+        }
+    }
+
+    /// Returns the phonemes of a word that is not in the lexicon. The rules for them are American.
+    fn unknown(&self, word: &str) -> String {
+        match self.accent {
+            Accent::American => letters::pronounce(word, &|word| self.lexicon(word)),
+            // Parts of the word that are in the lexicon are British already, and stay so.
+            Accent::British => symbols::to_british(&letters::pronounce(word, &|word| self.lexicon(word))),
         }
     }
 
@@ -85,10 +120,10 @@ mod tests {
 
     use super::*;
 
-    static PRONOUNCER: LazyLock<Pronouncer> = LazyLock::new(Pronouncer::new);
+    static PRONOUNCER: LazyLock<Pronouncer> = LazyLock::new(|| Pronouncer::new(Accent::American));
 
     fn phonemes(sentence: &str) -> String {
-        let words = PRONOUNCER.words(sentence);
+        let words = PRONOUNCER.words(sentence, Symbols::Espeak);
         words.iter().map(|word| word.phonemes.clone() + if word.is_followed_by_space { " " } else { "" }).collect()
     }
 
@@ -145,8 +180,18 @@ mod tests {
             "\u{202e}abc",
             "ﷺ",
         ] {
-            let words = PRONOUNCER.words(text);
+            let words = PRONOUNCER.words(text, Symbols::Espeak);
             assert!(words.iter().all(|word| !word.phonemes.contains('❓')), "{text:?}: {words:?}");
         }
+    }
+
+    #[test]
+    fn a_british_voice_says_words_as_the_british_do() {
+        let british = Pronouncer::new(Accent::British);
+        let said = |pronouncer: &Pronouncer, text: &str| -> String {
+            pronouncer.words(text, Symbols::Misaki).into_iter().map(|word| word.phonemes).collect()
+        };
+        assert_eq!((said(&british, "hot"), said(&PRONOUNCER, "hot")), ("hˈɒt".to_owned(), "hˈɑt".to_owned()));
+        assert_eq!((said(&british, "Zorb"), said(&PRONOUNCER, "Zorb")), ("zˈɔːb".to_owned(), "zˈɔɹb".to_owned()));
     }
 }

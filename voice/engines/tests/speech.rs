@@ -270,7 +270,8 @@ fn a_detector_forgets_and_shares_its_model() {
 #[test]
 fn every_voice_of_the_machine_speaks_under_its_own_name() {
     let path = model("piper-en-us-joe");
-    let files = ["joe", "kristin", "norman"].map(|id| VoiceFile { id: id.to_owned(), path: path.clone() });
+    let files =
+        ["joe", "kristin", "norman"].map(|id| VoiceFile { id: id.to_owned(), path: path.clone(), speaker: None });
     let voices = LocalVoices::new(files.to_vec(), 1);
     let ids = |voices: &LocalVoices| voices.voices().into_iter().map(|voice| voice.id).collect::<Vec<_>>();
     assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
@@ -310,7 +311,7 @@ fn every_voice_of_the_machine_speaks_under_its_own_name() {
 
 #[test]
 fn the_usual_voice_speaks_for_one_that_cannot_be_opened() {
-    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path };
+    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path, speaker: None };
     let [joe, vad] = [model("piper-en-us-joe"), model("silero-vad")];
     let files = vec![file("joe", joe.clone()), file("norman", joe), file("broken", vad)];
     let voices = LocalVoices::new(files, 1);
@@ -351,7 +352,8 @@ fn no_voice_speaks_for_one_that_is_needed() {
 
 #[test]
 fn a_machine_whose_only_voice_cannot_be_opened_says_why() {
-    let voices = LocalVoices::new(vec![VoiceFile { id: "vad".to_owned(), path: model("silero-vad") }], 1);
+    let voices =
+        LocalVoices::new(vec![VoiceFile { id: "vad".to_owned(), path: model("silero-vad"), speaker: None }], 1);
     let speak = || voices.speak("Good morning.", &Style::of("vad"), &mut |_| ControlFlow::Continue(()));
     for _ in 0..2 {
         assert!(matches!(speak(), Err(Error::Model { .. })));

@@ -12,8 +12,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    entry::is_sha256,
     error::{Error, IoContext},
+    source::is_sha256,
 };
 
 /// The largest total size of the bundled LoRAs, in bytes.

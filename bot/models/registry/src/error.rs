@@ -108,6 +108,14 @@ pub enum Error {
         /// What it found.
         reason: String,
     },
+    /// A Kokoro model is not as its preparation expects it.
+    #[error(
+        "the Kokoro model cannot be prepared: {reason}. Its source may have changed or the transfer been damaged; try again."
+    )]
+    Kokoro {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The SHA-256 is not the expected one.
     #[error(
         "{what} has SHA-256 {actual} where {expected} was expected, so it was not installed. The source may have changed or the transfer been damaged; try again, and do not use that file if it stays so."
@@ -253,6 +261,30 @@ pub enum Error {
     /// A wheel lacks the expected contents.
     #[error("the wheel of {package} is not as expected: {reason}.")]
     Wheel {
+        /// Package and version.
+        package: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// npm cannot be run.
+    #[error("`{command}` cannot be run ({reason}). It fetches npm packages; install Node.js with npm.")]
+    NpmMissing {
+        /// The command.
+        command: String,
+        /// The system's error.
+        reason: String,
+    },
+    /// npm failed.
+    #[error("npm could not fetch {package}: {output}")]
+    NpmFailed {
+        /// Package and version.
+        package: String,
+        /// The end of npm's output.
+        output: String,
+    },
+    /// An npm package lacks the expected contents.
+    #[error("the npm package {package} is not as expected: {reason}.")]
+    NpmPackage {
         /// Package and version.
         package: String,
         /// What is wrong.

@@ -14,9 +14,9 @@ use tokio::{fs, io::AsyncWriteExt, time::timeout};
 
 use crate::{
     digest::{require_sha256, require_size, sha256_of},
-    entry::is_sha256,
     error::{Error, IoContext},
     progress::{Progress, Step},
+    source::is_sha256,
     store::PARTIAL_SUFFIX,
 };
 

@@ -193,6 +193,7 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
         embedding,
         lora: None,
         reading_lora: None,
+        voices: Vec::new(),
         sources: Vec::new(),
     }
 }

@@ -35,6 +35,8 @@ pub struct Options {
     pub hub_attempts: u32,
     /// The command that runs Python, with its arguments: `["python3"]`, or `["py", "-3"]`.
     pub python: Vec<String>,
+    /// The command that runs npm, with its arguments.
+    pub npm: Vec<String>,
 }
 
 impl Options {
@@ -46,19 +48,21 @@ impl Options {
             hub_token: None,
             hub_attempts: DEFAULT_HUB_ATTEMPTS,
             python: vec!["python3".to_owned()],
+            npm: vec!["npm".to_owned()],
         }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dir, hub_endpoint, hub_token, hub_attempts, python } = self;
+        let Self { dir, hub_endpoint, hub_token, hub_attempts, python, npm } = self;
         f.debug_struct("Options")
             .field("dir", dir)
             .field("hub_endpoint", hub_endpoint)
             .field("hub_token", &hub_token.as_ref().map(|_| "set"))
             .field("hub_attempts", hub_attempts)
             .field("python", python)
+            .field("npm", npm)
             .finish()
     }
 }

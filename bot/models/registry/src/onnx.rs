@@ -8,18 +8,19 @@ use std::{
     path::Path,
 };
 
-use crate::error::{Error, IoContext};
+use crate::{
+    error::{Error, IoContext},
+    protobuf::{WITH_LENGTH, write_with_length},
+};
 
 /// The metadata key under which a Piper voice keeps its settings, the text of its `.onnx.json` file.
 pub(crate) const PIPER_SETTINGS: &str = "piper_settings";
 /// The largest settings of a voice, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 /// The field `ModelProto.graph`.
-const GRAPH: u64 = 7;
+pub(crate) const GRAPH: u64 = 7;
 /// The field `ModelProto.metadata_props`.
 const METADATA: u64 = 14;
-/// The wire type of a field with a length.
-const WITH_LENGTH: u64 = 2;
 
 /// Returns an error if the file is not an ONNX model, or is cut off.
 pub(crate) fn inspect(path: &Path) -> Result<(), Error> {
@@ -74,7 +75,7 @@ pub(crate) fn add_piper_settings(voice: &Path, settings: &Path, output: &Path) -
 }
 
 /// Returns one entry of a model's metadata as a field of `ModelProto`.
-fn metadata_field(key: &str, value: &str) -> Vec<u8> {
+pub(crate) fn metadata_field(key: &str, value: &str) -> Vec<u8> {
     let mut entry = Vec::new();
     for (field, text) in [(1, key), (2, value)] {
         write_with_length(&mut entry, field, text.as_bytes());
@@ -82,20 +83,6 @@ fn metadata_field(key: &str, value: &str) -> Vec<u8> {
     let mut whole = Vec::new();
     write_with_length(&mut whole, METADATA, &entry);
     whole
-}
-
-fn write_with_length(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
-    write_varint(out, field * 8 + WITH_LENGTH);
-    write_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn write_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number % 0x80) as u8 | 0x80);
-        number /= 0x80;
-    }
-    out.push(number as u8);
 }
 
 /// Reads a number and returns it with the bytes that it takes; `None` if the file ends, or the number is too long.
@@ -114,6 +101,7 @@ fn varint(file: &mut impl BufRead) -> std::io::Result<Option<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protobuf::write_varint;
 
     /// Returns a small file with a version, a graph of 300 bytes and a name.
     fn model() -> Vec<u8> {

