@@ -86,6 +86,7 @@ pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<St
         Kind::Speech => &config.voice.speech_model,
         Kind::Voice => &config.voice.voice,
         Kind::Vad => &None,
+        Kind::Reranker => &config.reranker.model,
     };
     match configured {
         Some(name) => Ok(match models.registry()?.with_voice(name) {
@@ -440,6 +441,10 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             Ok((embedder, stores))
         })
     };
+    let reranking = {
+        let (config, models) = (config.clone(), models.clone());
+        tokio::task::spawn_blocking(move || reranker::load(&config, &models))
+    };
     let (embedder, Stores { memory, servers, folder }) = stores.await??;
     let model = chat.await??;
     let memory = Arc::new(memory);
@@ -466,7 +471,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
-    reranker::give_reranker(&engine, config);
+    reranker::give_reranker(&engine, config, reranking.await?);
     vault::give_keys(&engine, config, &memory.record())?;
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));

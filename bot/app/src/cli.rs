@@ -344,10 +344,12 @@ pub enum ModelsCommand {
         /// Names in the registry
         names: Vec<String>,
     },
-    /// Install a GGUF file of your own
-    #[command(after_help = "Example:\n  azera models import ~/Downloads/my-model.gguf --name my-model")]
+    /// Install a GGUF file of your own, or a folder with a BERT model
+    #[command(
+        after_help = "A folder holds config.json, vocab.txt and model.safetensors of a sentence encoder or cross-encoder, which is converted.\n\nExample:\n  azera models import ~/Downloads/my-model.gguf --name my-model"
+    )]
     Import {
-        /// GGUF file
+        /// GGUF file, or folder
         file: PathBuf,
         /// Name to install it under
         #[arg(long)]

@@ -33,6 +33,7 @@ pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Resu
         ("memory (RAM)", ram()),
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),
+        ("reranking model", crate::reranker::check_local(config).await),
         ("rerank server", server(config, "rerank_server", crate::reranker::check(config)).await),
         ("models of speech", crate::local_speech::check(config)),
         ("recognition server", server(config, "recognition_server", speech_servers::check_recognition(config)).await),

@@ -55,7 +55,7 @@ pub fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result
     let is_named = match kind {
         Kind::Speech => config.voice.speech_model.is_some(),
         Kind::Voice => config.voice.voice.is_some(),
-        Kind::Chat | Kind::Embedding | Kind::Vad => false,
+        Kind::Chat | Kind::Embedding | Kind::Vad | Kind::Reranker => false,
     };
     if found.is_empty() && is_named {
         return Ok(found);

@@ -9,6 +9,7 @@ use azera_model_remote::ServerConfig;
 use crate::bootstrap::{chosen, models, now_text};
 use crate::cli::ModelsCommand;
 use crate::progress::Bar;
+use crate::reranker;
 use crate::servers::configured;
 
 /// Label of the progress bar while the classifiers are trained.
@@ -111,7 +112,8 @@ fn servers(config: &Config) -> impl Iterator<Item = (Kind, ServerConfig)> {
 }
 
 fn in_use(config: &Config, listed: &ModelStatus) -> bool {
-    listed.in_use && configured(config, listed.entry.kind).is_none()
+    let kind = listed.entry.kind;
+    listed.in_use && configured(config, kind).is_none() && !(kind == Kind::Reranker && reranker::is_off(config))
 }
 
 fn state(config: &Config, listed: &ModelStatus) -> &'static str {

@@ -23,7 +23,7 @@ pub fn configured(config: &Config, kind: Kind) -> Option<ServerConfig> {
             Some(server)
         }
         Kind::Embedding => server("embedding_server", embedding.api, &embedding.url, &embedding.model, &embedding.key),
-        Kind::Speech | Kind::Voice | Kind::Vad => None,
+        Kind::Speech | Kind::Voice | Kind::Vad | Kind::Reranker => None,
     }
 }
 

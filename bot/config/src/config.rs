@@ -17,7 +17,7 @@ use crate::left_out::{LeftOut, is_optional};
 use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
-use crate::rerank::RerankServer;
+use crate::rerank::{RerankServer, Reranker};
 use crate::sections::{
     Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
     WorkingServer,
@@ -60,6 +60,9 @@ pub struct Config {
     /// A server with a model that reads a question and a memory together (a cross-encoder) and orders what recall found.
     /// Azera sends it questions and the best memories for them. While it does not answer, recall keeps its own order.
     pub rerank_server: RerankServer,
+    /// The model on this machine that reads a question and a memory together (a cross-encoder) and orders what recall
+    /// found. Azera uses one that is installed, and fetches none by itself.
+    pub reranker: Reranker,
     /// How the next token is chosen. A key that is unset takes the measured value of the model's family.
     pub sampling: Sampling,
     /// What is remembered, and how it is found.

@@ -46,7 +46,7 @@ pub use images::{Images, ImagesKind};
 pub use left_out::LeftOut;
 pub use matrix::{Matrix, MatrixInvites};
 pub use mind::Mind;
-pub use rerank::{RerankApi, RerankServer};
+pub use rerank::{RerankApi, RerankServer, Reranker};
 pub use secret::Secret;
 pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,

@@ -1,15 +1,43 @@
-//! The settings of the server that reranks.
+//! The settings of the model that reranks, on this machine or on a server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
+/// The model on this machine that reads a question and a memory together (a cross-encoder) and orders what recall found.
+/// Azera uses one that is installed, and fetches none by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reranker {
+    /// Let an installed model order what recall found, unless a server does.
+    pub enabled: bool,
+    /// The model, by its name in the registry. When unset: the choice of `azera models use`, or the first that is
+    /// installed.
+    #[schemars(length(min = 1, max = 100), example = "ms-marco-minilm-l6-v2")]
+    pub model: Option<String>,
+    /// The most memories that the model reads for one question.
+    #[schemars(range(min = 2, max = 100))]
+    pub candidates: u32,
+    /// The share of the model's opinion in the order, 0 to 1. The rest is recall's own score.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub weight: f32,
+    /// Milliseconds that a recall waits for the model. A later answer is dropped.
+    #[schemars(range(min = 10, max = 10_000))]
+    pub timeout_ms: u64,
+}
+
+impl Default for Reranker {
+    fn default() -> Self {
+        Self { enabled: true, model: None, candidates: 10, weight: 0.5, timeout_ms: 100 }
+    }
+}
+
 /// The interface of a server that reranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RerankApi {
-    /// no server: recall keeps its own order
+    /// no server: an installed model orders, or nothing does
     None,
     /// llama.cpp's llama-server with a reranking model
     LlamaCpp,

@@ -16,9 +16,12 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-model-registry", uses: &["azera-model-gguf"] },
     Edge { package: "azera-model-training", uses: &["azera-model-gguf"] },
     Edge { package: "azera-model-api", uses: &["azera-types"] },
-    // Only its tests use the trainer: they check that both compute the same.
-    Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
+    Edge {
+        package: "azera-model-llama",
+        // Only its tests use the trainer, to check that both compute the same, and the registry, to convert a model.
+        uses: &["azera-model-gguf", "azera-model-api", "azera-model-training", "azera-model-registry", "azera-breaker"],
+    },
     Edge { package: "azera-files", uses: &[] },
     Edge { package: "azera-server-messages", uses: &[] },
     Edge { package: "azera-telemetry", uses: &["azera-types"] },

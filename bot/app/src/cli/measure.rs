@@ -293,6 +293,9 @@ pub struct BenchRecall {
     /// Number of questions
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub queries: usize,
+    /// Let the installed reranking model order what is found
+    #[arg(long)]
+    pub reranked: bool,
     /// Folder to fill and keep, or one filled before
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -42,6 +42,9 @@ pub enum Error {
     /// The engine is a remote server that is unreachable, is overloaded, or broke off.
     #[error("the model is out of reach: {0}")]
     Unavailable(String),
+    /// The engine did not answer in time, or is left alone for a while because it failed several times.
+    #[error("the model is too slow: {0}")]
+    TooSlow(String),
     /// The engine was shut down.
     #[error("the model was stopped")]
     Stopped,
@@ -50,6 +53,6 @@ pub enum Error {
 impl Error {
     /// Returns true if the same request may succeed later with nothing changed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::Unavailable(_))
+        matches!(self, Self::Busy { .. } | Self::Unavailable(_) | Self::TooSlow(_))
     }
 }

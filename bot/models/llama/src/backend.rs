@@ -59,7 +59,7 @@ pub(crate) fn give_way(niceness: i32) {
     let _ = niceness;
 }
 
-/// The most threads of an embedding model. Its texts are short, and more threads wait longer for each other than they
+/// The most threads of an encoder. Its texts are short, and more threads wait longer for each other than they
 /// save.
 const EMBEDDING_THREADS: usize = 4;
 
@@ -73,6 +73,12 @@ pub(crate) fn threads(requested: Option<usize>) -> i32 {
 pub(crate) fn embedding_threads(requested: Option<usize>) -> i32 {
     let most = (cores() / 2).clamp(1, EMBEDDING_THREADS);
     threads(Some(requested.unwrap_or(most).min(most)))
+}
+
+/// Returns the number of threads for reranking. Somebody waits for the answer, and the reply that needs it does not
+/// compute yet.
+pub(crate) fn reranking_threads(requested: Option<usize>) -> i32 {
+    threads(Some(requested.unwrap_or_else(cores).min(EMBEDDING_THREADS)))
 }
 
 fn cores() -> usize {

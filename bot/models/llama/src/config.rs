@@ -1,6 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use azera_model_api::Lora;
 
@@ -172,6 +173,43 @@ impl LlamaEmbedderConfig {
             document_prefix: String::new(),
             window_tokens: 512,
             queue: DEFAULT_EMBED_QUEUE,
+            threads: None,
+            gpu_layers: None,
+        }
+    }
+}
+
+/// The model file of a [`crate::LlamaReranker`], and its limits.
+#[derive(Debug, Clone)]
+pub struct LlamaRerankerConfig {
+    /// The GGUF file.
+    pub path: PathBuf,
+    /// The name for people.
+    pub name: String,
+    /// The most texts of one question.
+    pub candidates: usize,
+    /// The share of the model's opinion in the order, 0 to 1.
+    pub weight: f32,
+    /// The longest wait for an answer.
+    pub wait: Duration,
+    /// The most tokens that are read of a question and a text together. Limited to the model's trained context.
+    pub window_tokens: usize,
+    /// Threads that compute, at most four; `None` uses as many as the process may run on.
+    pub threads: Option<usize>,
+    /// Layers on the GPU; `None` puts all of them there, in a build with GPU support.
+    pub gpu_layers: Option<u32>,
+}
+
+impl LlamaRerankerConfig {
+    /// Returns the defaults for a model file.
+    pub fn new(path: impl Into<PathBuf>, name: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            name: name.into(),
+            candidates: 10,
+            weight: 0.5,
+            wait: Duration::from_millis(100),
+            window_tokens: 128,
             threads: None,
             gpu_layers: None,
         }

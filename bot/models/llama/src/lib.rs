@@ -1,8 +1,8 @@
-//! llama.cpp behind the interfaces of `azera-model-api`: chat, scores and embeddings from GGUF files.
+//! llama.cpp behind the interfaces of `azera-model-api`: chat, scores, embeddings and reranking from GGUF files.
 //!
-//! Each model runs on an OS thread of its own behind a bounded queue. Start with [`LlamaChat`] and [`LlamaEmbedder`].
-//! `engine.rs` is the decode loop of a chat model, `cache.rs` decides what its key-value cache holds, and `lora/` loads
-//! LoRAs.
+//! Each model runs on an OS thread of its own behind a bounded queue. Start with [`LlamaChat`],
+//! [`LlamaEmbedder`] and [`LlamaReranker`]. `engine.rs` is the decode loop of a chat model, `cache.rs` decides what its
+//! key-value cache holds, `encoder.rs` is the engine of embedding and reranking models, and `lora/` loads LoRAs.
 //!
 //! Invariants:
 //! - The content of a message never becomes a control token. Only the model's own template can contain control tokens.
@@ -20,6 +20,7 @@ mod chat;
 mod config;
 mod disk;
 mod embed;
+mod encoder;
 mod engine;
 mod events;
 mod job;
@@ -29,6 +30,7 @@ mod lora;
 mod plan;
 mod prompt;
 mod queue;
+mod rerank;
 mod rotation;
 mod sampler;
 mod schema;
@@ -44,11 +46,13 @@ pub use chat::{LlamaChat, MAX_STOP_BYTES, MAX_STOP_STRINGS};
 pub use config::{
     DEFAULT_CONTEXT_TOKENS, DEFAULT_EMBED_QUEUE, DEFAULT_FULL_CONVERSATIONS, DEFAULT_LORA_BYTES,
     DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, DEFAULT_SWAP_BYTES, Dates, LlamaChatConfig,
-    LlamaEmbedderConfig, MAX_SLOTS, STEP_TOKENS,
+    LlamaEmbedderConfig, LlamaRerankerConfig, MAX_SLOTS, STEP_TOKENS,
 };
-pub use embed::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS, LlamaEmbedder};
+pub use embed::LlamaEmbedder;
+pub use encoder::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS};
 pub use lora::{MAX_LORA_BYTES, RandomLora, check_lora};
 pub use prompt::MIN_SHARED_TOKENS;
+pub use rerank::LlamaReranker;
 pub use sampler::MAX_GRAMMAR_BYTES;
 pub use score::{MAX_CONTINUATIONS, SCORE_BRANCHES, SCORE_STEP_TOKENS};
 pub use vocabulary::LlamaVocabulary;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bundled::BundledLora,
     error::Error,
+    kind::{Format, Kind},
     source::{Convert, Source},
 };
 
@@ -16,66 +17,6 @@ pub const MAX_NAME_BYTES: usize = 64;
 pub const MAX_SOURCES: usize = 8;
 /// The most voices in one model.
 const MAX_VOICES: usize = 100;
-
-/// The purpose of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Writes replies.
-    Chat,
-    /// Turns text into vectors.
-    Embedding,
-    /// Recognises speech.
-    Speech,
-    /// Speaks text.
-    Voice,
-    /// Tells speech from other sounds.
-    Vad,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Chat, Self::Embedding, Self::Speech, Self::Voice, Self::Vad];
-
-    /// Returns the format of the kind's model files.
-    pub(crate) fn format(self) -> Format {
-        match self {
-            Self::Chat | Self::Embedding | Self::Speech => Format::Gguf,
-            Self::Voice | Self::Vad => Format::Onnx,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Chat => "chat",
-            Self::Embedding => "embedding",
-            Self::Speech => "speech",
-            Self::Voice => "voice",
-            Self::Vad => "vad",
-        })
-    }
-}
-
-/// The format of a model file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// What llama.cpp reads.
-    Gguf,
-    /// What ONNX runtimes read.
-    Onnx,
-}
-
-impl Format {
-    /// Returns the name of the model file in its folder.
-    pub(crate) fn file_name(self) -> &'static str {
-        match self {
-            Self::Gguf => "model.gguf",
-            Self::Onnx => "model.onnx",
-        }
-    }
-}
 
 /// Models that need the same form of prompt. The prompt forms are in the prompt crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -204,16 +145,14 @@ impl ModelEntry {
             return about("parameters, ram_mib and context_length must be above zero");
         }
         match (self.kind, &self.embedding) {
-            (Kind::Chat | Kind::Speech | Kind::Voice | Kind::Vad, Some(_)) => {
-                return about(&format!("a {} model has no [embedding] section", self.kind));
-            }
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
-            (Kind::Embedding | Kind::Speech | Kind::Voice | Kind::Vad, _) if self.shipped().next().is_some() => {
-                return about("adapters are for chat models");
+            (kind, Some(_)) if kind != Kind::Embedding => {
+                return about(&format!("a {kind} model has no [embedding] section"));
             }
-            (Kind::Speech | Kind::Voice | Kind::Vad, None) => {}
-            (Kind::Embedding, Some(embedding)) => {
+            _ if self.shipped().next().is_some() => return about("adapters are for chat models"),
+            (_, None) => {}
+            (_, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
                 }

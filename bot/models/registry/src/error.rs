@@ -8,7 +8,7 @@ use std::{
 
 use azera_model_gguf::GgufError;
 
-use crate::entry::Kind;
+use crate::kind::Kind;
 
 /// The reasons why a model cannot be listed, pulled, imported, chosen or removed.
 #[derive(Debug, thiserror::Error)]

@@ -1,17 +1,19 @@
-//! Imports a person's own GGUF file.
+//! Imports a person's own GGUF file, or a folder with a BERT model, which is converted.
 
 use std::{fs, path::Path};
 
 use azera_model_gguf::GgufHeader;
 
 use crate::{
+    bert,
     digest::sha256_of,
-    entry::{Embedding, Family, Kind, ModelEntry, Pooling},
+    entry::{Embedding, Family, ModelEntry, Pooling},
     error::{Error, IoContext},
+    kind::Kind,
     manifest::{CheckedAgainst, Manifest},
     progress::{Progress, Step},
     pull::{blocking, inspect_gguf},
-    store::{STAGED_FILE, Store},
+    store::{STAGED_FILE, Store, remove_folder},
 };
 
 /// The context length of a file that names none, in tokens.
@@ -22,6 +24,8 @@ const UNCALIBRATED_FLOOR: f32 = 0.2;
 /// The memory for a modest context, besides the weights, in MiB.
 const CONTEXT_MIB: u64 = 256;
 const MIB: u64 = 1 << 20;
+/// The pooling type of models that score a pair of texts.
+const POOLING_RANK: u64 = 4;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,18 +38,67 @@ pub struct Imported {
     pub warnings: Vec<String>,
 }
 
-/// Installs `file` as `name`. `known` is the registry's entry with that name, if there is one. The file must then have
-/// a pinned SHA-256, if the registry pins one, and always the entry's kind. The caller holds the lock and has checked
-/// that the name is free.
+/// What a file is installed as.
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a str,
+    /// The purpose; `None` if the file decides.
+    pub(crate) kind: Option<Kind>,
+    /// The registry's entry with that name, if there is one.
+    pub(crate) known: Option<&'a ModelEntry>,
+    /// The caller's time, for the manifest.
+    pub(crate) installed_at: &'a str,
+}
+
+/// Installs a file, or what a folder with a BERT model is converted to. A file with the name of a registry entry must
+/// have a pinned SHA-256, if the registry pins one, and always the entry's kind. The caller holds the lock and has
+/// checked that the name is free.
 pub(crate) async fn import(
     store: &Store,
-    file: &Path,
-    name: &str,
-    kind: Option<Kind>,
-    known: Option<&ModelEntry>,
-    installed_at: &str,
+    given: &Path,
+    wanted: &Wanted<'_>,
     progress: Progress<'_>,
 ) -> Result<Imported, Error> {
+    if !given.is_dir() {
+        return import_file(store, given, given, wanted, progress).await;
+    }
+    let folder = store.staging(wanted.name).join("converted");
+    let imported = import_folder(store, given, &folder, wanted, progress).await;
+    if imported.is_err() {
+        remove_folder(&folder)?;
+    }
+    imported
+}
+
+/// Converts the model in `given`, with `folder` for the result, and installs it.
+async fn import_folder(
+    store: &Store,
+    given: &Path,
+    folder: &Path,
+    wanted: &Wanted<'_>,
+    progress: Progress<'_>,
+) -> Result<Imported, Error> {
+    progress(Step::Converting);
+    let file = folder.join(STAGED_FILE);
+    {
+        let (given, folder, file) = (given.to_owned(), folder.to_owned(), file.clone());
+        blocking(move || {
+            fs::create_dir_all(&folder).at(&folder)?;
+            bert::convert(&given, &file, bert::task_of(&given)?)
+        })
+        .await?;
+    }
+    import_file(store, given, &file, wanted, progress).await
+}
+
+/// Installs `file`, which was `given` or converted from it.
+async fn import_file(
+    store: &Store,
+    given: &Path,
+    file: &Path,
+    wanted: &Wanted<'_>,
+    progress: Progress<'_>,
+) -> Result<Imported, Error> {
+    let &Wanted { name, kind, known, installed_at } = wanted;
     let header = {
         let file = file.to_owned();
         blocking(move || inspect_gguf(&file)).await?
@@ -56,7 +109,7 @@ pub(crate) async fn import(
     let kind = kind.or(known.map(|entry| entry.kind)).unwrap_or_else(|| guess_kind(&header));
     let fits_known = known.is_none_or(|entry| entry.kind == kind);
     if !fits_kind(&header, kind) || !fits_known {
-        return Err(Error::WrongKind { path: file.to_owned(), architecture: header.architecture, wanted: kind });
+        return Err(Error::WrongKind { path: given.to_owned(), architecture: header.architecture, wanted: kind });
     }
     let staging = store.staging(name).join("import");
     let staged = staging.join(STAGED_FILE);
@@ -73,7 +126,7 @@ pub(crate) async fn import(
             if let Some(expected) = pinned.first() {
                 if !pinned.contains(&sha256.as_str()) {
                     fs::remove_file(&staged).at(&staged)?;
-                    let what = file.display().to_string();
+                    let what = given.display().to_string();
                     return Err(Error::WrongHash { what, expected: (*expected).to_owned(), actual: sha256 });
                 }
                 checked_against = CheckedAgainst::Registry;
@@ -87,7 +140,7 @@ pub(crate) async fn import(
         None => describe(name, kind, &header, size, &mut warnings),
     };
     let manifest = Manifest {
-        source: format!("import of {}", file.display()),
+        source: format!("import of {}", given.display()),
         sha256,
         size,
         installed_at: installed_at.to_owned(),
@@ -116,7 +169,8 @@ fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
 fn fits_kind(header: &GgufHeader, kind: Kind) -> bool {
     match kind {
         Kind::Chat => !is_encoder(header) && !is_recogniser(header),
-        Kind::Embedding => !is_recogniser(header),
+        Kind::Embedding => !is_recogniser(header) && !ranks(header),
+        Kind::Reranker => is_encoder(header) && ranks(header),
         Kind::Speech => is_recogniser(header),
         // Their files are not GGUF.
         Kind::Voice | Kind::Vad => false,
@@ -134,9 +188,16 @@ fn is_encoder(header: &GgufHeader) -> bool {
     architecture.contains("bert") || matches!(architecture, "t5encoder" | "gemma-embedding")
 }
 
+/// Returns true if the file has a head that scores a pair of texts.
+fn ranks(header: &GgufHeader) -> bool {
+    header.pooling_type == Some(POOLING_RANK)
+}
+
 fn guess_kind(header: &GgufHeader) -> Kind {
     if is_recogniser(header) {
         Kind::Speech
+    } else if ranks(header) {
+        Kind::Reranker
     } else if is_encoder(header) || header.pooling_type.is_some_and(|pooling| pooling > 0) {
         Kind::Embedding
     } else {

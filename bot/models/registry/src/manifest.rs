@@ -5,8 +5,9 @@ use std::{fs, io::Write as _, path::Path};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    entry::{Kind, ModelEntry},
+    entry::ModelEntry,
     error::{Error, IoContext},
+    kind::Kind,
     registry::read_text,
 };
 
@@ -64,6 +65,8 @@ pub(crate) struct Selection {
     voice: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vad: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reranker: Option<String>,
 }
 
 impl Selection {
@@ -80,6 +83,7 @@ impl Selection {
             Kind::Speech => self.speech.as_deref(),
             Kind::Voice => self.voice.as_deref(),
             Kind::Vad => self.vad.as_deref(),
+            Kind::Reranker => self.reranker.as_deref(),
         }
     }
 
@@ -91,6 +95,7 @@ impl Selection {
             Kind::Speech => self.speech = name,
             Kind::Voice => self.voice = name,
             Kind::Vad => self.vad = name,
+            Kind::Reranker => self.reranker = name,
         }
     }
 }

@@ -8,10 +8,11 @@ use std::{
 use crate::{
     bundled::{BundledLora, InstalledLora},
     digest::sha256_of,
-    entry::{Kind, ModelEntry, check_name},
+    entry::{ModelEntry, check_name},
     error::Error,
     hub::DEFAULT_HUB_ENDPOINT,
-    import::{Imported, import},
+    import::{Imported, Wanted, import},
+    kind::Kind,
     manifest::{Manifest, Selection, write_toml},
     progress::Progress,
     pull::pull,
@@ -148,7 +149,7 @@ impl Models {
     }
 
     /// Returns the model that was chosen for `kind`, or else the registry's default. It need not be installed. `None`
-    /// if there is neither.
+    /// if there is neither. A kind that is optional has no default: the first installed model takes its place.
     pub fn selected(&self, kind: Kind) -> Result<Option<ModelEntry>, Error> {
         let registry = self.registry()?;
         let name = self.selected_in(&registry, kind)?;
@@ -163,7 +164,19 @@ impl Models {
             }
             tracing::warn!(name, %kind, "the chosen model is no longer known; using the default");
         }
+        if kind.is_optional() {
+            return self.first_installed(registry, kind);
+        }
         Ok(registry.default_of(kind).map(|entry| entry.name.clone()))
+    }
+
+    fn first_installed(&self, registry: &Registry, kind: Kind) -> Result<Option<String>, Error> {
+        for entry in registry.entries().iter().filter(|entry| entry.kind == kind) {
+            if matches!(self.store.state(&entry.name)?, State::Installed(_)) {
+                return Ok(Some(entry.name.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns an installed model. `None` if it is not installed or not known.
@@ -216,8 +229,9 @@ impl Models {
         pull(&self.options, &self.store, entry, installed_at, progress).await
     }
 
-    /// Installs a GGUF file under a name. Without a kind, the file's architecture decides. The name may be that of a
-    /// registry model that is not installed. If the registry pins a SHA-256 for it, the file must have it.
+    /// Installs a GGUF file under a name, or a folder with a BERT model, which is converted. Without a kind, the file's
+    /// architecture decides. The name may be that of a registry model that is not installed. If the registry pins a
+    /// SHA-256 for it, the file must have it.
     pub async fn import(
         &self,
         file: &Path,
@@ -233,7 +247,7 @@ impl Models {
             State::Available | State::Partial { .. } => {}
             State::Installed(_) | State::Damaged { .. } => return Err(Error::NameTaken { name: name.to_owned() }),
         }
-        import(&self.store, file, name, kind, known, installed_at, progress).await
+        import(&self.store, file, &Wanted { name, kind, known, installed_at }, progress).await
     }
 
     /// Makes an installed model the one in use for its kind, from the next start on.

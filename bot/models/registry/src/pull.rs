@@ -10,11 +10,12 @@ use tokio::task::spawn_blocking;
 use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
 
 use crate::{
-    bert,
+    bert::{self, Task},
     digest::{require_sha256, require_size, sha256_of},
-    entry::{Format, ModelEntry},
+    entry::ModelEntry,
     error::{Error, IoContext, SourceFailure},
     hub::{Hub, HubFile},
+    kind::Format,
     kokoro,
     manifest::{CheckedAgainst, Manifest},
     models::Options,
@@ -112,7 +113,8 @@ async fn fetch(
         let settings = input_file(folder, &format!("{}.json", source.path()));
         blocking(move || match convert {
             Convert::None => Ok(()),
-            Convert::BertGguf => bert::convert(&input, &output),
+            Convert::BertGguf => bert::convert(&input, &output, Task::Embed),
+            Convert::BertRankGguf => bert::convert(&input, &output, Task::Rank),
             Convert::WideGguf => widen(&named, &output),
             Convert::WhisperGguf => whisper::convert(&input, &output),
             Convert::PiperOnnx => onnx::add_piper_settings(&named, &settings, &output),

@@ -1,9 +1,6 @@
 //! Recommends a model for a machine.
 
-use crate::{
-    entry::{Kind, ModelEntry},
-    registry::Registry,
-};
+use crate::{entry::ModelEntry, kind::Kind, registry::Registry};
 
 /// How many tenths of the GPU's memory a chat model may take. The rest is for longer contexts and the screen.
 const GPU_TENTHS: u64 = 9;
@@ -99,6 +96,8 @@ impl Registry {
                     Kind::Embedding => entry.parameters <= CPU_PARAMETERS / 10,
                     // Engines of speech run on the processor alone.
                     Kind::Speech | Kind::Voice | Kind::Vad => true,
+                    // It reads many texts for every question.
+                    Kind::Reranker => entry.parameters <= CPU_PARAMETERS / 50,
                 };
                 entry.ram_mib <= gpu_mib || (entry.ram_mib <= ram_mib && is_fast)
             })

