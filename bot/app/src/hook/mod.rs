@@ -19,6 +19,7 @@ use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::{HookCommand, HookSession};
 use crate::data::DataFolder;
 use crate::import::{Job, Known, Target, check_is_file, index, mark, record, zone};
+use crate::mcp;
 use crate::memory::stores;
 use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
@@ -65,6 +66,10 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
 }
 
 async fn ask_running(config: &Config, options: &HookSession, project: String, tokens: usize) -> anyhow::Result<String> {
+    let tokens = tokens.min(MAX_START_TOKENS);
+    if let Some(text) = mcp::project_context(config, &options.viewer, &project, tokens.max(1)).await? {
+        return Ok(text);
+    }
     RunningAzera::find(config)?.project_context(&options.viewer, project, tokens).await
 }
 
