@@ -58,7 +58,7 @@ async fn other_projects_tell_their_person_and_persona_alone() {
     scene.prefer(ANN, DEFAULT_PERSONA, "shed", "cormorant", "I prefer how Acme does it: cormorant tests.");
     scene.prefer(ANN, "azera", "boat", "zeppelin", &likes("zeppelin"));
     scene.prefer(BOB, DEFAULT_PERSONA, "boat", "basilisk", &likes("basilisk"));
-    let nothing = [Vec::new(), Vec::new()];
+    let nothing: [Vec<&str>; 2] = [Vec::new(), Vec::new()];
     // The shed tells its command, and keeps its preference to itself.
     let context = scene.told(ANN, DM_ANN, "gate", 4_000).await;
     assert_eq!(context, [vec!["marzipan"], vec!["obsidian", "cormorant"]]);
