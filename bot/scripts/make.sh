@@ -325,6 +325,8 @@ build_tests() {
     python_package AZERA_TEST_OPENAI openai 3.57.0
     python_package AZERA_TEST_MCP mcp 2.3.0
     node_package AZERA_TEST_MCP_JS mcp-js @modelcontextprotocol/sdk 1.32.2
+    # The official suite that says whether a server follows that protocol.
+    node_package AZERA_TEST_MCP_CONFORMANCE mcp-conformance @modelcontextprotocol/conformance 0.2.0-alpha.12
     # It makes requests from the web's description, and checks the answers.
     python_package AZERA_TEST_SCHEMATHESIS schemathesis 4.32.5
     discord_js
@@ -348,7 +350,7 @@ build_tests() {
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
     export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP AZERA_TEST_MCP_JS
-    export AZERA_TEST_SCHEMATHESIS AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
+    export AZERA_TEST_MCP_CONFORMANCE AZERA_TEST_SCHEMATHESIS AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 

@@ -1,7 +1,7 @@
 use std::future::{Future, ready};
 use std::pin::Pin;
 
-use azera_types::{ChatId, Inbound, MessageId, RealmId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, RealmId, Text, Timestamp};
 
 use crate::{ChatInfo, Edit, HostError, Outcome, SkipReason};
 
@@ -37,6 +37,16 @@ pub enum InboundEvent {
         /// The chunks.
         pieces: Vec<Text>,
     },
+    /// Reactions below a reply are gone: their person took them back, or somebody who looks after the place removed them.
+    /// Thumbs among them count no longer.
+    ReactionsRemoved {
+        /// The reply.
+        reply: MessageId,
+        /// Whose they were; `None` for everybody's.
+        person: Option<PersonId>,
+        /// Which ones.
+        reactions: Removed,
+    },
     /// The bot left a realm. Everything said in its public chats and in `chats` is forgotten.
     Left {
         /// The realm.
@@ -44,6 +54,25 @@ pub enum InboundEvent {
         /// Chats that belong to it.
         chats: Vec<ChatId>,
     },
+}
+
+/// Reactions that are gone, by the names that [`thumb_command`](crate::thumb_command) was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removed {
+    /// The reaction with this name.
+    One(String),
+    /// All whose names begin so.
+    All(String),
+}
+
+impl Removed {
+    /// Returns true if a reaction is one of them.
+    pub fn has(&self, reaction: &str) -> bool {
+        match self {
+            Self::One(name) => reaction == name,
+            Self::All(beginning) => reaction.starts_with(beginning),
+        }
+    }
 }
 
 /// What the record did with an event.

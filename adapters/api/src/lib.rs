@@ -46,7 +46,7 @@ pub use host::{
     SearchRequest, Searched, SkipReason, Turn, TurnUsage,
 };
 pub use host_error::{Cause, HostError};
-pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
+pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded, Removed};
 pub use known::{KnownReader, ShownKnown, ShownKnowns};
 pub use memories::{
     FactPage, Holding, MemoryCounts, MemoryPage, MemoryReader, OwnFacts, ShownEntity, ShownMemory, ShownNames,

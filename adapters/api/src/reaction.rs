@@ -8,15 +8,11 @@ pub fn thumb(key: &str) -> Option<bool> {
     }
 }
 
-/// Returns the command that a thumb below a reply stands for when it is given, or when it is taken back. Its answer is shown
-/// to nobody.
-pub fn thumb_command(is_up: bool, is_given: bool) -> &'static str {
-    match (is_up, is_given) {
-        (true, true) => "/memory rate reply helpful",
-        (false, true) => "/memory rate reply unhelpful",
-        (true, false) => "/memory rate reply none helpful",
-        (false, false) => "/memory rate reply none unhelpful",
-    }
+/// Returns the command that a thumb below a reply stands for. Its answer is shown to nobody. `reaction` names the thumb on its
+/// platform, so that [`InboundEvent::ReactionsRemoved`](crate::InboundEvent::ReactionsRemoved) takes back this one alone.
+pub fn thumb_command(is_up: bool, reaction: &str) -> String {
+    let rating = if is_up { "helpful" } else { "unhelpful" };
+    format!("/memory rate reply {rating} by {reaction}")
 }
 
 /// Returns the command that a reaction to a reply stands for. `key` is an emoji, with or without a variation selector.

@@ -323,6 +323,9 @@ impl Discord {
             }
             Event::Reacted(reaction) => drop(tokio::spawn(reactions::given(registry.clone(), *reaction))),
             Event::TookBack(reaction) => drop(tokio::spawn(reactions::taken_back(registry.clone(), *reaction))),
+            Event::Cleared(channel, message, emoji) => {
+                tokio::spawn(reactions::cleared(registry.clone(), channel, message, emoji));
+            }
             Event::Voice(state) => self.voice.take(VoiceEvent::State(state)),
             Event::VoiceServer(server) => self.voice.take(VoiceEvent::Server(server)),
             Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{CommandAnswer, CommandLine, PlatformError, command_of, thumb, thumb_command};
-use azera_types::Text;
-use serenity::all::{ChannelId, CreateMessage, Reaction, ReactionType, UserId};
+use azera_adapter::{
+    CommandAnswer, CommandLine, InboundEvent, PlatformError, Removed, command_of, thumb, thumb_command,
+};
+use azera_types::{PersonId, Text};
+use serenity::all::{ChannelId, CreateMessage, MessageId, Reaction, ReactionType, UserId};
 
 use crate::channels::ChannelRegistry;
 use crate::commands::{MAX_PARTS, name};
@@ -18,20 +20,22 @@ use crate::split::split;
 /// Runs the command of a reaction to a reply, however old.
 pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
-    let line_of_thumb = thumb(emoji).map(|is_up| thumb_command(is_up, true));
-    let (Some(line), Some(user)) = (line_of_thumb.or_else(|| command_of(emoji)), reaction.user_id) else { return };
+    let line_of_thumb = thumb(emoji).map(|is_up| thumb_command(is_up, &named(reaction.message_id, emoji)));
+    let is_silent = line_of_thumb.is_some();
+    let line = line_of_thumb.or_else(|| command_of(emoji).map(str::to_owned));
+    let (Some(line), Some(user)) = (line, reaction.user_id) else { return };
     if !may_be_own(&registry, &reaction) || is_bot(&registry, user, &reaction) {
         return;
     }
     if registry.rate_limiter.judge(user, reaction.guild_id) == RateDecision::Fine {
-        run(&registry, &reaction, user, line, line_of_thumb.is_some()).await;
+        run(&registry, &reaction, user, &line, is_silent).await;
     }
 }
 
-/// Runs the command of a thumb that is taken back. Other reactions are commands only when they are given.
+/// Takes back a thumb. Other reactions are commands only when they are given.
 pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
-    let (Some(is_up), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
+    let (Some(_), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
     if is_bot(&registry, user, &reaction) {
         return;
     }
@@ -41,21 +45,70 @@ pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reactio
         Some(false) => false,
         None => registry.rate_limiter.may_ask(user),
     };
+    let Ok(person) = id::person(user) else { return };
     if is_fine {
-        run(&registry, &reaction, user, thumb_command(is_up, false), true).await;
+        let gone = Removed::One(named(reaction.message_id, emoji));
+        removed(&registry, (reaction.channel_id, reaction.message_id), Some(person), gone).await;
+    }
+}
+
+/// Takes back everybody's thumbs below a message, because a moderator removed all reactions of one kind, or all.
+pub(crate) async fn cleared(
+    registry: Arc<ChannelRegistry>,
+    channel: ChannelId,
+    message: MessageId,
+    emoji: Option<ReactionType>,
+) {
+    let gone = match &emoji {
+        None => Removed::All(named(message, "")),
+        Some(ReactionType::Unicode(emoji)) if thumb(emoji).is_some() => Removed::One(named(message, emoji)),
+        Some(_) => return,
+    };
+    removed(&registry, (channel, message), None, gone).await;
+}
+
+/// Returns the name of a reaction. A reply may be several messages, and a person may react to each of them.
+fn named(message: MessageId, emoji: &str) -> String {
+    format!("{message} {emoji}")
+}
+
+async fn removed(
+    registry: &ChannelRegistry,
+    (channel, message): (ChannelId, MessageId),
+    person: Option<PersonId>,
+    reactions: Removed,
+) {
+    if registry.context.shown.is_own_message(message) == Some(false) {
+        return;
+    }
+    let Some(reply) = reply_of(registry, channel, message).await else { return };
+    let event = InboundEvent::ReactionsRemoved { reply, person, reactions };
+    if let Err(error) = registry.context.host.submit(&registry.context.platform, event).await {
+        tracing::warn!(%error, "a thumb that was removed still counts");
+    }
+}
+
+/// Returns the reply that a message shows; `None` if it shows none.
+async fn reply_of(
+    registry: &ChannelRegistry,
+    channel: ChannelId,
+    message: MessageId,
+) -> Option<azera_types::MessageId> {
+    registry.context.shown.pace.turn().await;
+    match registry.context.http.get_message(channel, message).await {
+        Ok(message) => {
+            let own = Some(message).filter(|message| registry.context.shown.is_own(message))?;
+            registry.context.shown.reply_of(&own)?.id().ok()
+        }
+        Err(error) => {
+            tracing::debug!(error = in_words(&error), "cannot read the message of a reaction");
+            None
+        }
     }
 }
 
 async fn run(registry: &ChannelRegistry, reaction: &Reaction, user: UserId, line: &str, is_silent: bool) {
-    registry.context.shown.pace.turn().await;
-    let message = match registry.context.http.get_message(reaction.channel_id, reaction.message_id).await {
-        Ok(message) => message,
-        Err(error) => return tracing::debug!(error = in_words(&error), "cannot read the message of a reaction"),
-    };
-    let reply = Some(message).filter(|message| registry.context.shown.is_own(message));
-    let Some(Ok(about)) = reply.and_then(|reply| registry.context.shown.reply_of(&reply)).map(|key| key.id()) else {
-        return;
-    };
+    let Some(about) = reply_of(registry, reaction.channel_id, reaction.message_id).await else { return };
     let (Ok(chat), Ok(person)) = (id::chat(reaction.channel_id), id::person(user)) else { return };
     let known = registry.context.directory.cache.user(user).map(|known| known.clone());
     let shown = reaction.member.as_ref().map(|member| name(Some(member), &member.user));

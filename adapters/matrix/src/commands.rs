@@ -1,16 +1,12 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{
-    Access, AnswerFile, Choice, Command, CommandLine, GivenPicture, Host, Questions as _, Typed, typed,
-};
-use azera_types::{ChatId, MessageId, Part, PartKind, PersonId, Text};
-use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
+use azera_adapter::{Access, Command, GivenPicture, Host, Questions as _, Typed, typed};
+use azera_types::{ChatId, MessageId, Part, PartKind, PersonId};
+use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Room, RoomState};
 
-use crate::content::transaction;
 use crate::events::{RoomEvent, Said, heard};
-use crate::ids::{message_id, person_id, place_of};
-use crate::markdown::{PART_BYTES, parts};
+use crate::ids::person_id;
 use crate::media::{Attached, given_file, given_picture, given_recording};
 use crate::{Error, Matrix};
 
@@ -35,9 +31,6 @@ const OWN_COMMANDS: [&str; 2] = ["prefix", "doctor"];
 /// Help for them.
 const OWN_HELP: &str = "- `/prefix [TEXT | off]`: how commands begin in this room; admins can change it\n\
                         - `/doctor`: whether I can read this room, and the state of my keys\n";
-
-/// Most messages of an answer; a longer one is sent as a file.
-const MAX_PARTS: usize = 4;
 
 /// The bot's names.
 pub(crate) struct Names<'a> {
@@ -134,7 +127,7 @@ impl Matrix {
         let direct = self.audience.is_direct(&room).await?;
         if name == "help" {
             let is_overview = line.split_whitespace().nth(1).is_none();
-            let (mut text, _) = self.ask(host, said, here.clone(), line, (about, picture)).await;
+            let mut text = self.ask(host, said, here.clone(), line, (about, picture)).await.text;
             if is_overview {
                 text.push_str(OWN_HELP);
             }
@@ -145,18 +138,16 @@ impl Matrix {
             return self.tell(&here, Some(said), &text).await;
         }
         if direct || !is_personal(&line) {
-            let (text, files) = self.ask(host, said, here.clone(), line, (about, picture)).await;
-            self.tell(&here, Some(said), &text).await?;
-            return self.send_files(&here, &files).await;
+            let answer = self.ask(host, said, here.clone(), line, (about, picture)).await;
+            return self.show(&here, Some(said), answer).await;
         }
         let Some(there) = self.direct_chat(&said.by).await? else {
             let text = "That is for you alone: I have invited you to a direct chat. Come in and ask again.";
             return self.tell(&here, Some(said), text).await;
         };
         let typed_in = if CONSOLE_ONLY.contains(&name.as_str()) { there.clone() } else { here.clone() };
-        let (text, files) = self.ask(host, said, typed_in, line, (about, picture)).await;
-        self.tell(&there, None, &text).await?;
-        self.send_files(&there, &files).await?;
+        let answer = self.ask(host, said, typed_in, line, (about, picture)).await;
+        self.show(&there, None, answer).await?;
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
@@ -192,75 +183,6 @@ impl Matrix {
         }
         self.sync_state.set_prefix(&origin, Some(chosen.as_str()).filter(|chosen| *chosen != "off")).await?;
         Ok(format!("From now on a command here begins with `{}`.", self.prefix_in(room).await))
-    }
-
-    /// Runs a command; returns the text of its answer and the files that come with it.
-    async fn ask(
-        &self,
-        host: &dyn Host,
-        said: &Said,
-        chat: ChatId,
-        line: String,
-        (about, picture): (Option<MessageId>, Option<GivenPicture>),
-    ) -> (String, Vec<AnswerFile>) {
-        let Ok(person) = person_id(&said.by) else { return Default::default() };
-        let name = self.name_in(said).await;
-        // A file in it is limited where it is read.
-        let line = CommandLine { chat, person, name, text: Text::uncut(line), about, picture };
-        match host.command(&self.id, line).await {
-            Ok(mut answer) => {
-                if !answer.choices.is_empty() {
-                    answer.text.push_str(&self.choices_in(said, &answer.choices).await);
-                } else if let Some((room, _)) = answer.go_to.as_ref().and_then(place_of) {
-                    let newest = self.succession.newest(&room);
-                    answer.text.push_str(&format!("\n\nhttps://matrix.to/#/{newest}"));
-                }
-                (answer.text, answer.files)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a command failed");
-                (error.in_words(), Vec::new())
-            }
-        }
-    }
-
-    /// Returns the suggested commands as people type them there; empty in a direct chat, where a slash works.
-    async fn choices_in(&self, said: &Said, choices: &[Choice]) -> String {
-        let Some(room) = self.room_of(said) else { return String::new() };
-        if self.audience.is_direct(&room).await.unwrap_or(false) {
-            return String::new();
-        }
-        let prefix = self.prefix_in(&room).await;
-        let line = |choice: &Choice| {
-            format!("`{prefix} {}` ({})", choice.line.trim_start_matches('/'), choice.label.to_lowercase())
-        };
-        format!("\n\nIn this room: {}.", choices.iter().map(line).collect::<Vec<_>>().join(", "))
-    }
-
-    /// Sends the answer to a command, unless it is empty.
-    async fn tell(&self, chat: &ChatId, to: Option<&Said>, text: &str) -> Result<(), Error> {
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        let about = to.map(|said| message_id(&said.event)).transpose()?;
-        let id = match &about {
-            Some(about) => transaction("command", about, 0),
-            None => TransactionId::new(),
-        };
-        if parts(text, PART_BYTES).len() > MAX_PARTS {
-            let name = if text.starts_with(['{', '[']) { "answer.json" } else { "answer.md" };
-            let part = Part::new(name, Some("text/plain"), text.len() as u64);
-            return self.replies.file(chat, about.as_ref(), &part, text.as_bytes(), &id).await;
-        }
-        self.replies.notice(chat, about.as_ref(), text, &id).await
-    }
-
-    /// Sends the files of an answer.
-    async fn send_files(&self, chat: &ChatId, files: &[AnswerFile]) -> Result<(), Error> {
-        for file in files {
-            self.replies.file(chat, None, &file.part, &file.content.0, &TransactionId::new()).await?;
-        }
-        Ok(())
     }
 
     /// Returns the picture that a command was sent with, if the command takes one. The error says why it cannot be used.
@@ -364,7 +286,7 @@ impl Matrix {
         Ok(None)
     }
 
-    fn room_of(&self, said: &Said) -> Option<Room> {
+    pub(crate) fn room_of(&self, said: &Said) -> Option<Room> {
         self.client.get_room(&said.room).filter(|room| room.state() == RoomState::Joined)
     }
 

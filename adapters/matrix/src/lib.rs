@@ -13,6 +13,7 @@
 //!   already returns the existing one. Everything after that edits the event.
 //! - Events that cannot be decrypted are stored, and tried again after each sync.
 
+mod answers;
 mod audience;
 mod avatars;
 mod commands;

@@ -438,6 +438,11 @@ pub(crate) fn allowed(rights: Rights) -> impl Iterator<Item = &'static Declared>
     TOOLS.iter().filter(move |tool| (tool.needs)(rights))
 }
 
+/// Returns true if there is such a tool and a call of it changes something.
+pub(crate) fn changes(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name == name && tool.changes())
+}
+
 impl Declared {
     /// Returns the tool as clients see it.
     pub(crate) fn shown(&self) -> Tool {

@@ -2,6 +2,7 @@
 
 use azera_adapter::HostError;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use serde_json::json;
 use thiserror::Error;
 
 /// Why a call failed.
@@ -42,6 +43,13 @@ impl Failure {
             Self::Refused(_) => ErrorData::resource_not_found(self.to_string(), None),
             Self::Engine(_) | Self::Cancelled => ErrorData::internal_error(self.to_string(), None),
         }
+    }
+
+    /// Returns the failure to read a resource as an error of the protocol, which names the resource.
+    pub(crate) fn resource_error(&self, uri: &str) -> ErrorData {
+        let mut error = self.protocol_error();
+        error.data = Some(json!({"uri": uri}));
+        error
     }
 }
 

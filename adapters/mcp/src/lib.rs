@@ -2,7 +2,8 @@
 //!
 //! Begin with [`Server`], which speaks for one [`Session`]: one person, one persona, and what they may do. `tools` declares
 //! the tools, `resources` and `prompts` the rest. [`Server::serve`] speaks over a stream such as stdio, [`Server::answer`]
-//! answers one HTTP request. [`Upstream`] passes a session on to a running Azera.
+//! answers one HTTP request. [`Upstream`] passes a session on to a running Azera, [`relay`]
+//! to whichever process has the memory now.
 //!
 //! Invariants:
 //! - A session is fixed before the first message. No argument of a client chooses another person or persona.
@@ -24,6 +25,7 @@ mod memories;
 mod paging;
 mod prompts;
 mod proxy;
+mod relay;
 mod resources;
 mod search;
 mod server;
@@ -38,6 +40,7 @@ mod writing;
 mod writings;
 
 pub use proxy::{ProxyError, Upstream};
+pub use relay::{Link, Servers, relay};
 pub use server::Server;
 pub use session::{Contracts, Rights, Session};
 pub use stream::ServeError;

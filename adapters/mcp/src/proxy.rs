@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// The code of errors that the way to the server causes.
-const UNREACHABLE: i64 = -32_000;
+pub(crate) const UNREACHABLE: i64 = -32_000;
 
 /// The field of a request that names the version of the protocol it follows.
 const VERSION_FIELD: &str = "io.modelcontextprotocol/protocolVersion";

@@ -173,7 +173,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = resources::read(&self.caller, &request.uri).await;
-        read.map(Into::into).map_err(|failure| failure.protocol_error())
+        read.map(Into::into).map_err(|failure| failure.resource_error(&request.uri))
     }
 
     async fn list_prompts(

@@ -227,23 +227,28 @@ pub async fn present_embedder_info(config: &Config) -> anyhow::Result<EmbedderIn
 
 /// Opens the stores of a data folder.
 pub fn open_stores(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Stores> {
-    let floor_bytes = u64::from(config.data.min_free_mb) << 20;
+    open_stores_in(config, DataFolder::take(data)?, info)
+}
+
+/// Opens the stores of a data folder that this process holds.
+fn open_stores_in(config: &Config, folder: DataFolder, info: &EmbedderInfo) -> anyhow::Result<Stores> {
+    let (floor_bytes, data) = (u64::from(config.data.min_free_mb) << 20, folder.dir().to_owned());
     let wrap = |store: SledStore| -> Arc<dyn Store> {
         let store: Arc<dyn Store> = Arc::new(store);
-        if floor_bytes == 0 { store } else { Arc::new(RoomyStore::new(store, data, floor_bytes)) }
+        if floor_bytes == 0 { store } else { Arc::new(RoomyStore::new(store, &data, floor_bytes)) }
     };
-    open_stores_with(config, data, info, &wrap)
+    open_stores_with(config, folder, info, &wrap)
 }
 
 /// Opens the stores like [`open_stores`], with a wrapper around the record's store.
 pub fn open_stores_with(
     config: &Config,
-    data: &Path,
+    mut folder: DataFolder,
     info: &EmbedderInfo,
     wrap: &dyn Fn(SledStore) -> Arc<dyn Store>,
 ) -> anyhow::Result<Stores> {
     // No other process works in this folder. So an index that fails has damaged files, and the record can rebuild it.
-    let mut folder = DataFolder::take(data)?;
+    let data = &folder.dir().to_owned();
     let was_killed = folder.was_left_running();
     let store = SledStore::open(folder.record()).map_err(|error| record_error(&error, &folder))?;
     let opening_failed = folder.begin_opening()?;
@@ -374,7 +379,16 @@ enum Source<M: ?Sized> {
 
 /// Opens everything and starts nothing. Attach platforms, then call [`Engine::start`].
 pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
-    let app = open_without_inner_life(config, opening).await?;
+    with_inner_life(config, open_without_inner_life(config, opening).await?)
+}
+
+/// Does the same as [`open`] in a data folder that this process holds.
+pub async fn open_in(config: &Config, folder: DataFolder, opening: BootstrapOptions) -> anyhow::Result<App> {
+    with_inner_life(config, open_parts(config, Some(folder), opening).await?)
+}
+
+/// Adds moods, tags, notes, background writing and the Hearth.
+fn with_inner_life(config: &Config, app: App) -> anyhow::Result<App> {
     let (learning, embedder_for_learning) = (config.clone(), app.embedder.clone());
     app.engine.learn(move || {
         let (config, embedder) = (learning.clone(), embedder_for_learning.clone());
@@ -412,6 +426,11 @@ async fn chat_source(config: &Config, models: &Models, answers: &ModelChoice) ->
 /// Opens everything except moods, tags, notes, background writing and the Hearth. Benchmarks measure their cost with
 /// this.
 pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
+    open_parts(config, None, opening).await
+}
+
+/// Opens the parts, in a data folder that this process holds or takes.
+async fn open_parts(config: &Config, folder: Option<DataFolder>, opening: BootstrapOptions) -> anyhow::Result<App> {
     let data = config.data_dir()?;
     let models = models(config)?;
     let embedding = match servers::configured(config, Kind::Embedding) {
@@ -437,7 +456,10 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
                 Source::File(installed) => load_embedder(&config, &installed)?,
                 Source::Ready(embedder) => embedder,
             };
-            let stores = open_stores(&config, &data, embedder.info())?;
+            let stores = match folder {
+                Some(folder) => open_stores_in(&config, folder, embedder.info())?,
+                None => open_stores(&config, &data, embedder.info())?,
+            };
             Ok((embedder, stores))
         })
     };

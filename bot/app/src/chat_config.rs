@@ -37,6 +37,7 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
         garden: config.gardener.clone(),
+        projects: config.projects.clone(),
     };
     // `chat.prompt_tokens` is about the prompt alone.
     let thoughts = chat_config.thoughts_of(model);

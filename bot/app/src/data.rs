@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use azera_types::Timestamp;
 
 /// The lock file, locked while the folder is in use. It holds the user's process id, then the number of processes in a
@@ -64,6 +64,27 @@ const ASIDE_NEXT: &str = "next";
 /// Days until a replaced record is deleted.
 const ASIDE_DAYS: i64 = 7;
 
+/// Why a data folder cannot be taken: another process holds it.
+#[derive(Debug)]
+pub struct Taken {
+    dir: PathBuf,
+    holder: String,
+}
+
+impl std::fmt::Display for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "another Azera (process {}) works in {}, such as `azera run`, `azera chat` or the `azera mcp` of an assistant: \
+             stop it first",
+            self.holder,
+            self.dir.display()
+        )
+    }
+}
+
+impl std::error::Error for Taken {}
+
 /// A data folder that this process holds.
 #[derive(Debug)]
 pub struct DataFolder {
@@ -76,8 +97,8 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Takes the folder, creates it if needed, and completes what a crash interrupted. Fails if another process holds
-    /// it.
+    /// Takes the folder, creates it if needed, and completes what a crash interrupted. Fails with [`Taken`] if another
+    /// process holds it.
     pub fn take(dir: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
         let path = dir.join(LOCK);
@@ -91,12 +112,8 @@ impl DataFolder {
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = previous_lock.lines().next().unwrap_or("unknown");
-                bail!(
-                    "another Azera (process {holder}) works in {}, such as `azera run`, `azera chat` or the `azera mcp` of an \
-                     assistant: stop it first",
-                    dir.display()
-                )
+                let holder = previous_lock.lines().next().unwrap_or("unknown").to_owned();
+                return Err(Taken { dir: dir.to_owned(), holder }.into());
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
@@ -155,6 +172,11 @@ impl DataFolder {
     /// Call once the indexes are open.
     pub fn end_opening(&mut self) -> anyhow::Result<()> {
         self.write_holder(0)
+    }
+
+    /// Returns the path of the folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Returns the path of the record.

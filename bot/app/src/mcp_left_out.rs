@@ -4,8 +4,23 @@ use std::process::ExitCode;
 
 use azera_config::Config;
 
-use crate::cli::McpOptions;
+use crate::cli::{McpOptions, Viewer};
 use crate::left_out;
+
+/// Returns that this build knows no `azera mcp` that could have the data folder.
+///
+/// # Errors
+///
+/// Never fails.
+#[expect(clippy::unused_async, reason = "the other build asks another process")]
+pub async fn project_context(
+    _config: &Config,
+    _viewer: &Viewer,
+    _project: &str,
+    _tokens: usize,
+) -> anyhow::Result<Option<String>> {
+    Ok(None)
+}
 
 /// Reports that this build does not speak the Model Context Protocol.
 ///

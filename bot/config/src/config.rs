@@ -16,6 +16,7 @@ use crate::known;
 use crate::left_out::{LeftOut, is_optional};
 use crate::matrix::Matrix;
 use crate::mind::Mind;
+use crate::projects::Projects;
 use crate::read::Draft;
 use crate::rerank::{RerankServer, Reranker};
 use crate::sections::{
@@ -86,6 +87,8 @@ pub struct Config {
     /// only in quiet times; live chat goes first. Hours are those of `time_zone`. A range of hours includes its first
     /// and excludes its last; two equal hours make an empty range.
     pub gardener: Gardener,
+    /// Coding sessions, project by project, as `azera hook` and `azera import` bring them.
+    pub projects: Projects,
     /// Learning in the weights. At rest, personas train on what surprised them in a place, and then speak a little
     /// differently there. Only people who opted in (`/hearth opt-in`) are learned from. What a persona learns in a place
     /// is used only there.

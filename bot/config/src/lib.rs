@@ -23,6 +23,7 @@ mod known;
 mod left_out;
 mod matrix;
 mod mind;
+mod projects;
 mod read;
 mod rerank;
 mod secret;
@@ -46,6 +47,7 @@ pub use images::{Images, ImagesKind};
 pub use left_out::LeftOut;
 pub use matrix::{Matrix, MatrixInvites};
 pub use mind::Mind;
+pub use projects::Projects;
 pub use rerank::{RerankApi, RerankServer, Reranker};
 pub use secret::Secret;
 pub use sections::{

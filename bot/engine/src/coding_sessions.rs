@@ -11,6 +11,7 @@ use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope, folded_project
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::learning_stages::{LearningStage, StageClock};
+use crate::other_projects::Elsewhere;
 use crate::project_context::project_context;
 
 /// Memories that are named of one procedure.
@@ -157,14 +158,17 @@ impl Engine {
         project: String,
         tokens: usize,
     ) -> Result<Option<String>, Error> {
+        let projects = self.0.services.config.projects.clone();
         let read = move |memory: &Memory, read_scope: &ReadScope| {
             // The project of the first account that has one of this name.
-            let Some(Scope::Realm(realm)) = read_scope.grants().first().map(|grant| grant.scope.clone()) else {
+            let named = about_projects(read_scope, Some(project.as_str()));
+            let Some(Scope::Realm(realm)) = named.and_then(|named| Some(named.grants().first()?.scope.clone())) else {
                 return Ok(None);
             };
-            project_context(memory, read_scope, &realm, tokens).map(Some)
+            let elsewhere = Elsewhere::new(&projects, read_scope, &realm);
+            project_context(memory, read_scope, &realm, &elsewhere, tokens).map(Some)
         };
-        self.of_projects(platform, &at, Some(project), read).await
+        self.of_projects(platform, &at, None, read).await
     }
 }
 

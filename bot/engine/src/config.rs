@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use azera_config::{ExtractWithModel, Gardener};
+use azera_config::{ExtractWithModel, Gardener, Projects};
 use azera_memory::Answering;
 use azera_model_api::{ModelInfo, Sampling};
 use azera_prompt::{Form, form_of};
@@ -41,6 +41,8 @@ pub struct ChatConfig {
     pub limits: azera_memory::Limits,
     /// Settings of the background jobs, unless a place overrides them.
     pub garden: Gardener,
+    /// Which coding projects tell others what proved useful.
+    pub projects: Projects,
 }
 
 /// The share of a model's context that thoughts may take, as a divisor: more would leave no room for the prompt.
@@ -174,6 +176,7 @@ mod tests {
             locale: None,
             limits: azera_memory::Limits::default(),
             garden: Gardener::default(),
+            projects: Projects::default(),
         }
     }
 

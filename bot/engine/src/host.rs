@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Host, HostError, IgnoreReason,
-    InboundEvent, Receipt, Recorded, SearchRequest, Searched,
+    InboundEvent, Receipt, Recorded, Removed, SearchRequest, Searched,
 };
-use azera_memory::{Forget, ReadScope, known_by};
-use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
+use azera_memory::{Forget, Memory, ReadScope, known_by};
+use azera_types::{ChatId, MessageId, PersonId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -70,6 +70,21 @@ impl Engine {
         let gone = self.0.forgetting.forget(Forget::Message(message), true, None).await?;
         Ok(match gone.messages + gone.replies {
             0 => Recorded::Ignored(IgnoreReason::UnknownMessage),
+            _ => Recorded::New,
+        })
+    }
+
+    async fn remove_reactions(
+        &self,
+        reply: MessageId,
+        person: Option<PersonId>,
+        reactions: Removed,
+    ) -> Result<Recorded, Error> {
+        let remove = move |memory: &Memory| {
+            memory.memories().remove_reactions(&reply, person.as_ref(), |reaction| reactions.has(reaction))
+        };
+        Ok(match self.0.services.blocking(remove).await? {
+            0 => Recorded::Ignored(IgnoreReason::NothingNew),
             _ => Recorded::New,
         })
     }
@@ -151,6 +166,10 @@ impl Host for Engine {
             }
             InboundEvent::Chunks { message, version, pieces } => {
                 return self.for_adapter(self.store_chunks(message, version, pieces).await).map(Receipt::unanswered);
+            }
+            InboundEvent::ReactionsRemoved { reply, person, reactions } => {
+                let removed = self.remove_reactions(reply, person, reactions).await;
+                return self.for_adapter(removed).map(Receipt::unanswered);
             }
             InboundEvent::Left { realm, chats } => {
                 return self.for_adapter(self.leave(platform, realm, chats).await).map(Receipt::unanswered);

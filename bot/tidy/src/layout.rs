@@ -56,7 +56,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter", "azera-model-image"] },
     Edge { package: "azera-adapter-http", uses: &["azera-types", "azera-adapter", "azera-files"] },
     Edge { package: "azera-adapter-mcp", uses: &["azera-types", "azera-adapter"] },
-    Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter", "azera-charts"] },
     Edge { package: "azera-fake-sim", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-charts", uses: &["azera-adapter"] },
     Edge { package: "azera-fake-discord", uses: &["azera-types"] },

@@ -116,7 +116,9 @@ impl Forgetting<'_> {
             !memory.kind.is_written()
                 || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
         };
+        let mut rated = Vec::new();
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
+            rated.extend(self.0.messages().recalled_by(id)?);
             if let Some(message) = self.0.messages().raw_message(id)? {
                 let reported = may_report(&message);
                 by_chat.entry(message.chat).or_default().push((message.id, reported));
@@ -132,6 +134,11 @@ impl Forgetting<'_> {
                 }
                 self.commit_forgetting(batch, gone)?;
             }
+        }
+        // Nobody can give a thumb below them any more.
+        if !rated.is_empty() {
+            let gone = named.iter().chain(built_on.iter().filter(|_| quotes)).cloned().collect();
+            self.0.memories().forget_thumbs(&gone, &rated)?;
         }
         for id in built_on.iter().filter(|_| !quotes) {
             let Some(reply) = self.0.messages().raw_message(id)?.filter(|reply| reply.author != Author::Forgotten)

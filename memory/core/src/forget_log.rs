@@ -347,6 +347,9 @@ impl BackupCleaner<'_> {
         if !left.forget_chats(|chat| what.chats.get(chat).is_some_and(|until| row.seq <= *until)) {
             return Ok(None);
         }
+        if !left.forget_replies(|reply| what.messages.contains(reply) || self.gone.contains(reply)) {
+            return Ok(None);
+        }
         if left == row { Ok(Some(value.to_vec())) } else { codec::encode(table, &left).map(Some) }
     }
 

@@ -80,6 +80,12 @@ impl Messages<'_> {
         Ok(path.into_iter().rev().find(|row| row.answers.as_ref() == Some(to)))
     }
 
+    /// Returns the memories that a reply recalled, for what is done with them and not shown.
+    pub(crate) fn recalled_by(self, reply: &MessageId) -> Result<Vec<MemoryId>, Error> {
+        let why: Option<WhyRow> = codec::get(self.0.store.as_ref(), Table::Why, &keys::message(reply))?;
+        Ok(why.into_iter().flat_map(|why| why.recalled).map(|hit| hit.memory).collect())
+    }
+
     /// Returns the sources of a reply that `read_scope` allows. Memories that may no longer be shown are left out; the
     /// last value is their number.
     pub fn why(

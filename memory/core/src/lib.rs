@@ -146,6 +146,7 @@ pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureQuota
 pub use promoted::Known;
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
+pub use ratings::ReplyRating;
 pub use read_scope::{Grant, ReadScope};
 pub use recall::{
     Again, AskedEvent, AskedTalk, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Opinion, Query, Question, Recalled,

@@ -6,11 +6,13 @@
 //! go with it. The key of the other begins with place and person, so that one range holds what counts in an answer.
 //!
 //! A thumb below a reply is an opinion on every memory that the reply recalled. The row of each of them holds it with the
-//! message that was answered, so that it can be taken back. Many thumbs move a memory no further than one rating, and what a
-//! person says of the memory itself counts more than their thumbs.
+//! message that was answered and with the reaction, so that it can be taken back. Of several thumbs of a person for one
+//! message the newest counts, and when it goes, the one before. Many thumbs move a memory no further than one rating, and
+//! what a person says of the memory itself counts more than their thumbs.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::MutexGuard;
 
 use azera_types::{ChatId, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -32,13 +34,36 @@ const MAX_THUMBS: usize = 32;
 /// A thumb below a reply that recalled a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ThumbRow {
-    /// The message that was answered. All answers to it have one thumb of a person.
+    /// The message that was answered. The newest thumb of a person for it counts.
     pub(crate) about: MessageId,
     pub(crate) is_up: bool,
+    /// The answer below which it stands. `None` in a row of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reply: Option<MessageId>,
+    /// The reaction that it is. `None` if the person typed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reaction: Option<String>,
     /// The chat where it was given, since the channels of a server may be one place. `None` in a row of an older version:
     /// there it is that of the rating.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) chat: Option<ChatId>,
+}
+
+/// What a person thinks of a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyRating<'a> {
+    /// The reply.
+    pub reply: &'a MessageId,
+    /// The chat where the person said so.
+    pub chat: &'a ChatId,
+    /// The person.
+    pub person: &'a PersonId,
+    /// Whether it helped them.
+    pub is_helpful: bool,
+    /// The reaction that says so; `None` if they typed it. What is typed takes the place of all reactions before.
+    pub reaction: Option<&'a str>,
+    /// When they said so.
+    pub at: Timestamp,
 }
 
 /// A rating of one person.
@@ -70,8 +95,9 @@ impl RatingRow {
         if !self.only_thumbs {
             return Some(self.is_helpful);
         }
-        let up = self.thumbs.iter().filter(|thumb| thumb.is_up).count();
-        match up.cmp(&(self.thumbs.len() - up)) {
+        let newest: HashMap<&MessageId, bool> = self.thumbs.iter().map(|thumb| (&thumb.about, thumb.is_up)).collect();
+        let up = newest.values().filter(|is_up| **is_up).count();
+        match up.cmp(&(newest.len() - up)) {
             Ordering::Less => Some(false),
             Ordering::Equal => None,
             Ordering::Greater => Some(true),
@@ -86,6 +112,13 @@ impl RatingRow {
     fn thumbs_with_chats(self) -> impl Iterator<Item = ThumbRow> {
         let chat = self.chat;
         self.thumbs.into_iter().map(move |thumb| ThumbRow { chat: thumb.chat.or_else(|| chat.clone()), ..thumb })
+    }
+
+    /// Removes the thumbs below forgotten replies. Returns false if nothing is left.
+    pub(crate) fn forget_replies(&mut self, is_gone: impl Fn(&MessageId) -> bool) -> bool {
+        // An older version did not note the reply.
+        self.thumbs.retain(|thumb| !is_gone(thumb.reply.as_ref().unwrap_or(&thumb.about)));
+        !self.is_empty()
     }
 
     /// Removes what was given in forgotten chats. Returns false if nothing is left.
@@ -139,31 +172,60 @@ impl Memories<'_> {
     }
 
     /// Stores what a person thinks of a reply: an opinion on each memory that it recalled and that `read_scope` allows, in
-    /// the place of `read_scope`. It replaces their opinion on the answers to the same message. Returns how many memories
-    /// it is about; `None` if there is no such reply, or if `read_scope` does not allow it.
-    pub fn rate_reply(
-        self,
-        read_scope: &ReadScope,
-        chat: &ChatId,
-        reply: &MessageId,
-        person: &PersonId,
-        is_helpful: bool,
-        at: Timestamp,
-    ) -> Result<Option<usize>, Error> {
+    /// the place of `read_scope`, all or none of them. Returns how many memories it is about; `None` if there is no such
+    /// reply, or if `read_scope` does not allow it.
+    pub fn rate_reply(self, read_scope: &ReadScope, rating: ReplyRating<'_>) -> Result<Option<usize>, Error> {
+        let ReplyRating { reply, chat, person, is_helpful, reaction, at } = rating;
         let Some((about, recalled)) = self.recalled_for(read_scope, reply)? else { return Ok(None) };
         self.0.store.room()?;
-        self.drop_thumbs(read_scope.place(), person, &about, None)?;
-        let mut count = 0;
-        for id in recalled {
-            let thumb = ThumbRow { about: about.clone(), is_up: is_helpful, chat: Some(chat.clone()) };
-            count += usize::from(self.add_thumb(read_scope, person, id, thumb, at)?);
+        let place = read_scope.place();
+        // Another answer to the same message may have recalled others.
+        let before = self.thumbed(place, person, |thumb| thumb.about == about)?;
+        let _writing = self.writing_about(before.iter().chain(&recalled), Some(chat))?;
+        // It may have been forgotten meanwhile, and memories, too.
+        let Some((_, recalled)) = self.recalled_for(read_scope, reply)? else { return Ok(None) };
+        let recalled: BTreeSet<MemoryId> = recalled.into_iter().collect();
+        let thumb = ThumbRow {
+            about: about.clone(),
+            is_up: is_helpful,
+            reply: Some(reply.clone()),
+            reaction: reaction.map(str::to_owned),
+            chat: Some(chat.clone()),
+        };
+        // A platform may tell of a reaction twice.
+        let is_replaced =
+            |known: &ThumbRow| known.about == about && (reaction.is_none() || known.reaction.as_deref() == reaction);
+        let mut batch = Batch::new();
+        for id in before.into_iter().filter(|id| !recalled.contains(id)) {
+            self.retain_thumbs(&mut batch, (id, place, person), |known| !is_replaced(known))?;
         }
-        Ok(Some(count))
+        for id in &recalled {
+            let seq = self.0.next_number()?;
+            let mut row = match self.rating(*id, place, person)? {
+                Some(row) => RatingRow { at, seq, ..row },
+                None => RatingRow {
+                    memory: *id,
+                    person: person.clone(),
+                    scope: place.clone(),
+                    chat: None,
+                    is_helpful,
+                    at,
+                    seq,
+                    thumbs: Vec::new(),
+                    only_thumbs: true,
+                },
+            };
+            row.thumbs.retain(|known| !is_replaced(known));
+            row.thumbs.push(thumb.clone());
+            row.thumbs.drain(..row.thumbs.len().saturating_sub(MAX_THUMBS));
+            put_rating(&mut batch, &row)?;
+        }
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(recalled.len()))
     }
 
-    /// Takes back what a person thinks of the answers to the message that a reply answers; with `only`, if that is what they
-    /// think of them. Returns how many memories it was about; `None` if there is no such reply, or if `read_scope` does
-    /// not allow it.
+    /// Takes back what a person thinks of the answers to the message that a reply answers; with `only`, what of it is of that
+    /// kind. Returns how many memories it was about; `None` if there is no such reply, or if `read_scope` does not allow it.
     pub fn unrate_reply(
         self,
         read_scope: &ReadScope,
@@ -172,7 +234,55 @@ impl Memories<'_> {
         only: Option<bool>,
     ) -> Result<Option<usize>, Error> {
         let Some((about, _)) = self.recalled_for(read_scope, reply)? else { return Ok(None) };
-        self.drop_thumbs(read_scope.place(), person, &about, only).map(Some)
+        let goes = |thumb: &ThumbRow| thumb.about == about && only.is_none_or(|only| only == thumb.is_up);
+        let place = read_scope.place();
+        let ids = self.thumbed(place, person, goes)?;
+        let _writing = self.writing_about(&ids, None)?;
+        let mut batch = Batch::new();
+        for id in &ids {
+            self.retain_thumbs(&mut batch, (*id, place, person), |thumb| !goes(thumb))?;
+        }
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(ids.len()))
+    }
+
+    /// Removes thumbs below a reply whose reactions are gone: those of one person, or of everybody. This shows nothing, and
+    /// works for people who can no longer read the place. Returns how many ratings it changed.
+    pub fn remove_reactions(
+        self,
+        reply: &MessageId,
+        person: Option<&PersonId>,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> Result<usize, Error> {
+        let recalled = self.0.messages().recalled_by(reply)?;
+        self.drop_thumbs(&recalled, |row, thumb| {
+            thumb.reply.as_ref() == Some(reply)
+                && person.is_none_or(|person| row.person == *person)
+                && thumb.reaction.as_deref().is_some_and(&is_gone)
+        })
+    }
+
+    /// Removes all thumbs below forgotten replies, which had recalled these memories.
+    pub(crate) fn forget_thumbs(self, replies: &HashSet<MessageId>, recalled: &[MemoryId]) -> Result<(), Error> {
+        let is_gone = |thumb: &ThumbRow| replies.contains(thumb.reply.as_ref().unwrap_or(&thumb.about));
+        self.drop_thumbs(recalled, |_, thumb| is_gone(thumb)).map(drop)
+    }
+
+    /// Removes thumbs on some memories, of everybody and in every place. Returns how many ratings that changed.
+    fn drop_thumbs(self, memories: &[MemoryId], goes: impl Fn(&RatingRow, &ThumbRow) -> bool) -> Result<usize, Error> {
+        let _writing = self.writing_about(memories, None)?;
+        let (mut batch, mut changed) = (Batch::new(), 0);
+        for id in memories.iter().collect::<BTreeSet<_>>() {
+            let mut rows: Vec<RatingRow> = codec::rows(self.0.store.as_ref(), Table::Ratings, &keys::memory(*id))?;
+            rows.retain(|row| row.memory == *id && row.thumbs.iter().any(|thumb| goes(row, thumb)));
+            for row in rows {
+                let key = (*id, &row.scope, &row.person);
+                self.retain_thumbs(&mut batch, key, |thumb| !goes(&row, thumb))?;
+                changed += 1;
+            }
+        }
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(changed)
     }
 
     /// Returns the message that a reply answers, and the memories that the reply recalled.
@@ -187,79 +297,53 @@ impl Memories<'_> {
         Ok(Some((about, recalled.into_iter().map(|memory| memory.id).collect())))
     }
 
-    /// Returns false if `read_scope` does not allow the memory.
-    fn add_thumb(
-        self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        id: MemoryId,
-        thumb: ThumbRow,
-        at: Timestamp,
-    ) -> Result<bool, Error> {
-        let Some(memory) = self.get(read_scope, id)? else { return Ok(false) };
-        let _writing = memory.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
-        // It may have been forgotten meanwhile.
-        if self.get(read_scope, id)?.is_none() {
-            return Ok(false);
-        }
-        let (scope, seq) = (read_scope.place().clone(), self.0.next_number()?);
-        let mut row = match self.rating(id, &scope, person)? {
-            Some(row) => RatingRow { at, seq, ..row },
-            None => RatingRow {
-                memory: id,
-                person: person.clone(),
-                scope,
-                chat: None,
-                is_helpful: thumb.is_up,
-                at,
-                seq,
-                thumbs: Vec::new(),
-                only_thumbs: true,
-            },
-        };
-        // Two thumbs may come at once.
-        row.thumbs.retain(|known| known.about != thumb.about);
-        row.thumbs.push(thumb);
-        row.thumbs.drain(..row.thumbs.len().saturating_sub(MAX_THUMBS));
-        let mut batch = Batch::new();
-        put_rating(&mut batch, &row)?;
-        self.0.store.commit(batch, Durability::Flushed)?;
-        Ok(true)
-    }
-
-    /// Removes the thumbs of a person below the answers to a message; with `only`, those of that kind.
-    fn drop_thumbs(
+    /// Returns the memories on which a person has such thumbs in a place.
+    fn thumbed(
         self,
         place: &Scope,
         person: &PersonId,
-        about: &MessageId,
-        only: Option<bool>,
-    ) -> Result<usize, Error> {
-        let goes = |thumb: &ThumbRow| thumb.about == *about && only.is_none_or(|only| only == thumb.is_up);
+        is_wanted: impl Fn(&ThumbRow) -> bool,
+    ) -> Result<Vec<MemoryId>, Error> {
         let mut ids = Vec::new();
         codec::walk(self.0.store.as_ref(), Table::Ratings, &of_person(place, person), |_, value| {
             let row: RatingRow = codec::decode(Table::Ratings, value)?;
-            if row.thumbs.iter().any(goes) {
+            if row.thumbs.iter().any(&is_wanted) {
                 ids.push(row.memory);
             }
             Ok(true)
         })?;
-        for id in &ids {
-            let chat = self.raw_memory(*id)?.and_then(|memory| memory.chat);
-            let _writing = chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
-            // The memory may have been forgotten meanwhile, with its ratings.
-            let Some(mut row) = self.rating(*id, place, person)? else { continue };
-            row.thumbs.retain(|thumb| !goes(thumb));
-            let mut batch = Batch::new();
-            if row.is_empty() {
-                remove_rating(&mut batch, &row);
-            } else {
-                row.seq = self.0.next_number()?;
-                put_rating(&mut batch, &row)?;
-            }
-            self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(ids)
+    }
+
+    /// Locks out everybody who may forget one of these memories, or writes in a chat.
+    fn writing_about<'m>(
+        &self,
+        memories: impl IntoIterator<Item = &'m MemoryId>,
+        chat: Option<&ChatId>,
+    ) -> Result<Vec<MutexGuard<'_, ()>>, Error> {
+        let mut chats: BTreeSet<ChatId> = chat.cloned().into_iter().collect();
+        for id in memories {
+            chats.extend(self.raw_memory(*id)?.and_then(|memory| memory.chat));
         }
-        Ok(ids.len())
+        self.0.writing_in(&chats)
+    }
+
+    /// Keeps some thumbs of a rating. The rating goes with its last thumb, if the person said nothing of the memory itself.
+    /// It may be gone already, with its memory.
+    fn retain_thumbs(
+        self,
+        batch: &mut Batch,
+        (id, place, person): (MemoryId, &Scope, &PersonId),
+        stays: impl Fn(&ThumbRow) -> bool,
+    ) -> Result<(), Error> {
+        let Some(mut row) = self.rating(id, place, person)? else { return Ok(()) };
+        row.thumbs.retain(stays);
+        if row.is_empty() {
+            remove_rating(batch, &row);
+            return Ok(());
+        }
+        row.seq = self.0.next_number()?;
+        put_rating(batch, &row)
     }
 
     fn rating(self, id: MemoryId, place: &Scope, person: &PersonId) -> Result<Option<RatingRow>, Error> {
@@ -348,6 +432,10 @@ pub(crate) fn forget(store: &dyn Store, batch: &mut Batch, gone: &ForgottenScope
 mod tests {
     use super::*;
 
+    fn thumb(about: &str, is_up: bool) -> ThumbRow {
+        ThumbRow { about: MessageId::new(about).unwrap(), is_up, reply: None, reaction: None, chat: None }
+    }
+
     #[test]
     fn many_thumbs_are_one_opinion_and_a_word_about_the_memory_counts_more() {
         let rating = |thumbs: &[bool], said: Option<bool>| RatingRow {
@@ -358,10 +446,7 @@ mod tests {
             is_helpful: said.unwrap_or(true),
             at: Timestamp::UNIX_EPOCH,
             seq: 1,
-            thumbs: thumbs
-                .iter()
-                .map(|is_up| ThumbRow { about: MessageId::new("q").unwrap(), is_up: *is_up, chat: None })
-                .collect(),
+            thumbs: thumbs.iter().enumerate().map(|(number, is_up)| thumb(&format!("q{number}"), *is_up)).collect(),
             only_thumbs: said.is_none(),
         };
         let check = |thumbs: &[bool], said, want| assert_eq!(rating(thumbs, said).opinion(), want, "{thumbs:?}");
@@ -370,6 +455,11 @@ mod tests {
         check(&[true, false], None, None);
         check(&[false; 9], Some(true), Some(true));
         check(&[], Some(false), Some(false));
+        let mut changed = rating(&[], None);
+        changed.thumbs = vec![thumb("q1", true), thumb("q2", false), thumb("q2", true), thumb("q2", true)];
+        assert_eq!(changed.opinion(), Some(true));
+        changed.thumbs.push(thumb("q2", false));
+        assert_eq!(changed.opinion(), None, "of the thumbs for one message the newest counts");
         let before =
             r#"{"memory":1,"person":"ann","scope":"global","is_helpful":false,"at":"1970-01-01T00:00:00Z","seq":1}"#;
         let before: RatingRow = serde_json::from_str(before).unwrap();

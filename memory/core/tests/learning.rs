@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
+use azera_memory::conformance::{self, record};
 use azera_memory::{
     Forget, Kind, Memory, MemoryRow, MessageRow, NewChat, NewReply, RamStore, ReadScope, Received, TrainableExchange,
     TrainingConsent, WhyHit, WhyRow,
 };
 use azera_types::{
-    ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
-    Scope, Timestamp,
+    ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
+    Timestamp,
 };
 
 const MINUTE: i64 = 60;
@@ -54,18 +54,7 @@ impl Talk {
     fn exchange(&mut self, chat: &str, who: &str, name: &str, text: &str, answer: &str, recalled: &[MemoryId]) {
         self.second += MINUTE;
         let chat = ChatId::new(chat).unwrap();
-        let inbound = Inbound {
-            id: id(name),
-            chat: chat.clone(),
-            person: PersonId::new(who).unwrap(),
-            name: who.into(),
-            text: text.into(),
-            at: at(self.second),
-            parts: Vec::new(),
-            mentions_bot: true,
-            mentions: Vec::new(),
-            reply_to: None,
-        };
+        let inbound = conformance::inbound(&id(name), &chat, &PersonId::new(who).unwrap(), text, at(self.second));
         let platform = PlatformId::new("sim").unwrap();
         let received = self.memory.turns().receive(&platform, &inbound, scope(), at(self.second)).unwrap();
         assert!(matches!(received, Received::New(_)), "{received:?}");
@@ -78,44 +67,18 @@ impl Talk {
     /// Adds a reply five seconds later: the first one to a message, or a replacement of another.
     fn answer(&self, shown: &[MessageRow], name: &str, who: &str, number: usize, answer: &str, recalled: &[MemoryId]) {
         let reply = id(&format!("{name}~r{number}"));
-        let new = NewReply {
-            id: reply.clone(),
-            to: id(name),
-            platform: PlatformId::new("sim").unwrap(),
-            asker: PersonId::new(who).unwrap(),
-            persona: PersonaId::new("azera").unwrap(),
-            persona_name: "Azera".into(),
-            text: answer.into(),
-            at: at(self.second + 5),
-            from: at(0),
-            source_scopes: Vec::new(),
-            built_on: Vec::new(),
-            built_on_facts: Vec::new(),
-            memorable: false,
-            state: serde_json::Value::Null,
-            help: String::new(),
-            why: WhyRow {
-                reply,
-                recalled: recalled
-                    .iter()
-                    .map(|memory| WhyHit {
-                        memory: *memory,
-                        score: 1.0,
-                        signals: vec!["semantic".into()],
-                        shown: Vec::new(),
-                        same: Vec::new(),
-                    })
-                    .collect(),
-                missing: Vec::new(),
-                fragments: Vec::new(),
-                model: "none".into(),
-                seed: 0,
-                usage: serde_json::Value::Null,
-                recall_ms: 0.0,
-                shown: Some(shown.iter().map(|row| row.seq).collect()),
-            },
-            replaces: number.checked_sub(1).map(|before| id(&format!("{name}~r{before}"))),
+        let hit = |memory: &MemoryId| WhyHit {
+            memory: *memory,
+            score: 1.0,
+            signals: vec!["semantic".into()],
+            shown: Vec::new(),
+            same: Vec::new(),
         };
+        let (recalled, shown) = (recalled.iter().map(hit).collect(), Some(shown.iter().map(|row| row.seq).collect()));
+        let new = conformance::reply(&reply, &id(name), &PersonId::new(who).unwrap(), answer, at(self.second + 5));
+        let (why, platform) = (WhyRow { recalled, shown, ..new.why.clone() }, PlatformId::new("sim").unwrap());
+        let replaces = number.checked_sub(1).map(|before| id(&format!("{name}~r{before}")));
+        let new = NewReply { platform, from: at(0), why, replaces, ..new };
         self.memory.turns().reply(new).unwrap();
     }
 

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use azera_memory::conformance::{record_with_files, settings};
+use azera_memory::conformance::{self, record_with_files, settings};
 use azera_memory::{
     Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, MemoryConfig, NewChat, NewPicture,
-    NewReply, PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, WhyRow,
-    blob_id, relink,
+    NewReply, PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, blob_id,
+    relink,
 };
 use azera_types::{
     ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
@@ -141,36 +141,9 @@ impl Room {
         };
         let turns = self.memory.turns();
         turns.receive(&PlatformId::new("p").unwrap(), &inbound, Scope::Realm(guild()), at(2)).unwrap();
-        let why = WhyRow {
-            reply: id("m~r0"),
-            recalled: Vec::new(),
-            missing: Vec::new(),
-            fragments: Vec::new(),
-            model: "none".into(),
-            seed: 0,
-            usage: serde_json::Value::Null,
-            recall_ms: 0.0,
-            shown: None,
-        };
-        let reply = NewReply {
-            id: id("m~r0"),
-            to: id("m"),
-            platform: PlatformId::new("p").unwrap(),
-            asker: person("ann"),
-            persona: azera(),
-            persona_name: "Azera".into(),
-            text: Text::new("Look."),
-            at: at(3),
-            from: at(2),
-            source_scopes: Vec::new(),
-            built_on: Vec::new(),
-            built_on_facts: Vec::new(),
-            memorable: false,
-            state: serde_json::Value::Null,
-            help: String::new(),
-            why,
-            replaces: None,
-        };
+        let platform = PlatformId::new("p").unwrap();
+        let reply = conformance::reply(&id("m~r0"), &id("m"), &person("ann"), "Look.", at(3));
+        let reply = NewReply { platform, from: at(2), ..reply };
         let (reply, asked) = turns.reply_with_pictures(reply, pictures).unwrap();
         assert!(asked.iter().all(|asked| matches!(asked, Asked::Waits(_))), "{asked:?}");
         let (_, row) = self.memory.outbox().pending().unwrap().pop().unwrap();

@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
+use azera_memory::conformance::{inbound, record, reply};
 use azera_memory::{
-    DataSubject, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore, ReadScope, Store, Table, WhyHit, WhyRow,
+    DataSubject, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore, ReadScope, ReplyRating, Store, Table,
+    WhyHit, WhyRow,
 };
 use azera_types::{
-    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes,
-    RealmId, Scope, Text, Timestamp,
+    Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
+    Scope, Text, Timestamp,
 };
 
 fn person(name: &str) -> PersonId {
@@ -47,52 +48,25 @@ fn answered(memory: &Memory, realm: &RealmId, chat: &str, recalled: MemoryId) ->
     let (id, chat) = (MessageId::new(format!("q-{chat}")).unwrap(), ChatId::new(chat).unwrap());
     let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: persona() };
     memory.chats().open(new, now).unwrap();
-    let inbound = Inbound {
-        id: id.clone(),
-        chat,
-        person: person("ann"),
-        name: "ann".into(),
-        text: "what floats?".into(),
-        at: now,
-        parts: Vec::new(),
-        mentions_bot: true,
-        mentions: Vec::new(),
-        reply_to: None,
-    };
-    memory.turns().receive(&platform, &inbound, Scope::Realm(realm.clone()), now).unwrap();
-    let reply = MessageId::new(format!("{id}~r0")).unwrap();
+    let asked = inbound(&id, &chat, &person("ann"), "what floats?", now);
+    memory.turns().receive(&platform, &asked, Scope::Realm(realm.clone()), now).unwrap();
+    answered_again(memory, &id, 0, recalled)
+}
+
+/// Answers a question, or answers it once more.
+fn answered_again(memory: &Memory, question: &MessageId, number: usize, recalled: MemoryId) -> MessageId {
+    let id = |number: usize| MessageId::new(format!("{question}~r{number}")).unwrap();
+    let new = reply(&id(number), question, &person("ann"), "A boat.", Timestamp::UNIX_EPOCH);
     let hit = WhyHit { memory: recalled, score: 1.0, signals: Vec::new(), shown: Vec::new(), same: Vec::new() };
-    let new = NewReply {
-        id: reply.clone(),
-        to: id,
-        platform,
-        asker: person("ann"),
-        persona: persona(),
-        persona_name: "Azera".into(),
-        text: "A boat.".into(),
-        at: now,
-        from: now,
-        source_scopes: Vec::new(),
-        built_on: Vec::new(),
-        built_on_facts: Vec::new(),
-        memorable: false,
-        state: serde_json::Value::Null,
-        help: String::new(),
-        why: WhyRow {
-            reply: reply.clone(),
-            recalled: vec![hit],
-            missing: Vec::new(),
-            fragments: Vec::new(),
-            model: "none".into(),
-            seed: 0,
-            usage: serde_json::Value::Null,
-            recall_ms: 0.0,
-            shown: None,
-        },
-        replaces: None,
-    };
-    memory.turns().reply(new).unwrap();
-    reply
+    let why = WhyRow { recalled: vec![hit], ..new.why.clone() };
+    memory.turns().reply(NewReply { why, replaces: number.checked_sub(1).map(id), ..new }).unwrap();
+    id(number)
+}
+
+/// Returns the read scope of everybody in an open channel.
+fn in_channel(chat: &ChatId, realm: &RealmId) -> ReadScope {
+    let place = Place { chat: chat.clone(), kind: PlaceKind::Public(realm.clone()), since: None };
+    ReadScope::in_place(persona(), &place, &ReadableScopes::default())
 }
 
 /// Open channels of a server are one place, so one rating holds the thumbs of all of them.
@@ -109,10 +83,7 @@ fn a_forgotten_channel_takes_its_thumbs_along_and_no_others() {
         thumbs.map(|thumb| thumb["about"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let helpful = || memory.export(&DataSubject(person("ann")), 0).unwrap()["ratings"][0]["helpful"].clone();
-    let place = |chat: &ChatId| {
-        let place = Place { chat: chat.clone(), kind: PlaceKind::Public(realm.clone()), since: None };
-        ReadScope::in_place(persona(), &place, &ReadableScopes::default())
-    };
+    let (ann, place) = (person("ann"), |chat: &ChatId| in_channel(chat, &realm));
     let forget = |chat: &str| {
         memory.forgetting().forget(&Forget::Chat(ChatId::new(chat).unwrap()), true).unwrap();
         assert!(memory.check().unwrap().is_sound());
@@ -120,8 +91,9 @@ fn a_forgotten_channel_takes_its_thumbs_along_and_no_others() {
     for (chat, is_up) in [("square", true), ("market", false), ("garden", false)] {
         let reply = answered(&memory, &realm, chat, recalled);
         let chat = ChatId::new(chat).unwrap();
-        let rated = memory.memories().rate_reply(&place(&chat), &chat, &reply, &person("ann"), is_up, now).unwrap();
-        assert_eq!(rated, Some(1));
+        let rating =
+            ReplyRating { reply: &reply, chat: &chat, person: &ann, is_helpful: is_up, reaction: None, at: now };
+        assert_eq!(memory.memories().rate_reply(&place(&chat), rating).unwrap(), Some(1));
     }
     // What she says of the memory itself, in a third channel, keeps the thumbs.
     let garden = ChatId::new("garden").unwrap();
@@ -133,6 +105,92 @@ fn a_forgotten_channel_takes_its_thumbs_along_and_no_others() {
     assert_eq!((thumbs(), helpful()), (vec!["q-square".to_owned()], true.into()), "the thumb in the square counts");
     forget("square");
     assert_eq!(thumbs(), [""; 0]);
+}
+
+/// A person may give several thumbs for one message: below each answer, in each colour, up and down. The newest that still
+/// stands counts.
+#[test]
+fn of_several_thumbs_the_newest_that_stands_counts() {
+    let memory = record(Arc::new(RamStore::new()));
+    let realm = RealmId::new("realm").unwrap();
+    let (square, now) = (ChatId::new("square").unwrap(), Timestamp::UNIX_EPOCH);
+    let here = in_channel(&square, &realm);
+    let [first, second] = [(); 2].map(|()| fact(&memory, "ann", Scope::Realm(realm.clone())));
+    let reply = answered(&memory, &realm, "square", first);
+    let other = answered_again(&memory, &MessageId::new("q-square").unwrap(), 1, second);
+    let rate = |who: &str, reply: &MessageId, is_helpful: bool, reaction: Option<&str>| {
+        let rating = ReplyRating { reply, chat: &square, person: &person(who), is_helpful, reaction, at: now };
+        assert_eq!(memory.memories().rate_reply(&here, rating).unwrap(), Some(1));
+    };
+    let opinions = |who: &str| {
+        let export = memory.export(&DataSubject(person(who)), 0).unwrap();
+        let ratings = export["ratings"].as_array().unwrap().iter();
+        let mut all: Vec<(String, Option<bool>)> = ratings
+            .map(|rating| (rating["memory"].as_str().unwrap().to_owned(), rating["helpful"].as_bool()))
+            .collect();
+        all.sort();
+        all
+    };
+    let says = |id: MemoryId, is_helpful: bool| (id.to_string(), Some(is_helpful));
+    let gone = |reply: &MessageId, who: Option<&str>, reaction: &str| {
+        let who = who.map(person);
+        memory.memories().remove_reactions(reply, who.as_ref(), |known| known == reaction).unwrap()
+    };
+    rate("ann", &reply, true, Some("1 👍"));
+    rate("ann", &reply, true, Some("1 👍🏽"));
+    rate("ann", &reply, true, Some("1 👍"));
+    rate("ann", &reply, false, Some("1 👎"));
+    rate("ben", &reply, false, Some("1 👎"));
+    assert_eq!((opinions("ann"), opinions("ben")), (vec![says(first, false)], vec![says(first, false)]));
+    assert_eq!(gone(&reply, Some("ann"), "1 👎"), 1);
+    assert_eq!((opinions("ann"), opinions("ben")), (vec![says(first, true)], vec![says(first, false)]));
+    assert_eq!(gone(&reply, Some("ann"), "1 👍"), 1);
+    assert_eq!(opinions("ann"), [says(first, true)], "one of them still stands");
+    assert_eq!(
+        (gone(&reply, Some("ann"), "1 👍"), gone(&other, Some("ann"), "1 👍🏽")),
+        (0, 0),
+        "it is gone, or elsewhere"
+    );
+    // A thumb below another answer is about what that one recalled.
+    rate("ann", &other, false, Some("2 👎"));
+    assert_eq!(opinions("ann"), [says(first, true), says(second, false)]);
+    // What is typed takes the place of all of them.
+    rate("ann", &other, true, None);
+    assert_eq!(opinions("ann"), [says(second, true)]);
+    assert_eq!(gone(&other, Some("ann"), "2 👎"), 0);
+    // A moderator removes everybody's.
+    rate("ann", &reply, true, Some("1 👍"));
+    assert_eq!(memory.memories().remove_reactions(&reply, None, |known| known.starts_with("1 ")).unwrap(), 2);
+    assert_eq!((opinions("ann"), opinions("ben")), (vec![says(second, true)], Vec::new()));
+    assert!(memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_forgotten_answer_takes_the_thumbs_below_it_along_and_no_others() {
+    let store = RamStore::new();
+    let memory = record(Arc::new(store.clone()));
+    let realm = RealmId::new("realm").unwrap();
+    let (square, now) = (ChatId::new("square").unwrap(), Timestamp::UNIX_EPOCH);
+    let here = in_channel(&square, &realm);
+    let recalled = fact(&memory, "ann", Scope::Realm(realm.clone()));
+    let reply = answered(&memory, &realm, "square", recalled);
+    let other = answered_again(&memory, &MessageId::new("q-square").unwrap(), 1, recalled);
+    let rate = |who: &str, reply: &MessageId, is_helpful: bool| {
+        let reaction = Some(reply.as_str());
+        let rating = ReplyRating { reply, chat: &square, person: &person(who), is_helpful, reaction, at: now };
+        memory.memories().rate_reply(&here, rating).unwrap()
+    };
+    assert_eq!([rate("ann", &reply, true), rate("ann", &other, false), rate("ben", &reply, true)], [Some(1); 3]);
+    let rows = || store.scan(Table::Ratings, b"", None, Order::Ascending, 99).unwrap();
+    memory.forgetting().forget(&Forget::Message(reply.clone()), true).unwrap();
+    assert_eq!(rows().len() / 2, 1, "Ben's is gone");
+    let left: Vec<u8> = rows().into_iter().flat_map(|(_, value)| value).collect();
+    let left = String::from_utf8(left).unwrap();
+    assert!(!left.contains(reply.as_str()) && left.contains(other.as_str()), "{left}");
+    assert_eq!(rate("ben", &reply, true), None, "nothing is left to have an opinion on");
+    memory.forgetting().forget(&Forget::Message(other), true).unwrap();
+    assert_eq!(rows().len(), 0);
+    assert!(memory.check().unwrap().is_sound());
 }
 
 #[test]

@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
-use azera_memory::{Forget, Memory, NewChat, NewReply, RamStore, ReadScope, Received, VoiceConsent, WhyRow};
+use azera_memory::conformance::{inbound, record, reply};
+use azera_memory::{Forget, Memory, NewChat, NewReply, RamStore, ReadScope, Received, VoiceConsent};
 use azera_types::{
-    ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, Scope, Text,
-    Timestamp,
+    ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, Scope, Text, Timestamp,
 };
 
 fn parlour() -> ChatId {
@@ -33,52 +32,14 @@ fn scope() -> ReadScope {
 /// Stores a question and its reply.
 fn exchange(memory: &Memory) {
     let (platform, persona) = (PlatformId::new("sim").unwrap(), PersonaId::new("azera").unwrap());
-    let new = NewChat { id: parlour(), platform: platform.clone(), title: None, persona: persona.clone() };
+    let new = NewChat { id: parlour(), platform: platform.clone(), title: None, persona };
     memory.chats().open(new, Timestamp::UNIX_EPOCH).unwrap();
-    let inbound = Inbound {
-        id: id("q"),
-        chat: parlour(),
-        person: person("ann"),
-        name: "Ann".into(),
-        text: "Where is the beach?".into(),
-        at: Timestamp::UNIX_EPOCH,
-        parts: Vec::new(),
-        mentions_bot: true,
-        mentions: Vec::new(),
-        reply_to: None,
-    };
+    let inbound = inbound(&id("q"), &parlour(), &person("ann"), "Where is the beach?", Timestamp::UNIX_EPOCH);
     let received = memory.turns().receive(&platform, &inbound, Scope::Chat(parlour()), Timestamp::UNIX_EPOCH).unwrap();
     assert!(matches!(received, Received::New(_)), "{received:?}");
-    let reply = NewReply {
-        id: id("q~r0"),
-        to: id("q"),
-        platform,
-        asker: person("ann"),
-        persona,
-        persona_name: "Azera".into(),
-        text: "Down the hill, behind the church, where the zeppelin landed.".into(),
-        at: Timestamp::UNIX_EPOCH,
-        from: Timestamp::UNIX_EPOCH,
-        source_scopes: Vec::new(),
-        built_on: Vec::new(),
-        built_on_facts: Vec::new(),
-        memorable: true,
-        state: serde_json::Value::Null,
-        help: String::new(),
-        why: WhyRow {
-            reply: id("q~r0"),
-            recalled: Vec::new(),
-            missing: Vec::new(),
-            fragments: Vec::new(),
-            model: "none".into(),
-            seed: 0,
-            usage: serde_json::Value::Null,
-            recall_ms: 0.0,
-            shown: None,
-        },
-        replaces: None,
-    };
-    memory.turns().reply(reply).unwrap();
+    let text = "Down the hill, behind the church, where the zeppelin landed.";
+    let reply = reply(&id("q~r0"), &id("q"), &person("ann"), text, Timestamp::UNIX_EPOCH);
+    memory.turns().reply(NewReply { platform, memorable: true, ..reply }).unwrap();
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Host for Core {
                 self.record.left.send_modify(|left| *left += 1);
                 self.record.forget.subscribe().wait_for(|forget| *forget).await.expect("the record lives");
             }
-            InboundEvent::Chat(_) => {}
+            InboundEvent::Chat(_) | InboundEvent::ReactionsRemoved { .. } => {}
         }
         Ok(Receipt::unanswered(Recorded::New))
     }

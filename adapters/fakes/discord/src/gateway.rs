@@ -225,8 +225,8 @@ impl World {
             let wanted = match kind {
                 "GUILD_MEMBER_ADD" | "GUILD_MEMBER_UPDATE" | "GUILD_MEMBER_REMOVE" => GUILD_MEMBERS,
                 "VOICE_STATE_UPDATE" => GUILD_VOICE_STATES,
-                "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE" if dm => DIRECT_REACTIONS,
-                "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE" => GUILD_REACTIONS,
+                reaction if reaction.starts_with("MESSAGE_REACTION_") && dm => DIRECT_REACTIONS,
+                reaction if reaction.starts_with("MESSAGE_REACTION_") => GUILD_REACTIONS,
                 kind if kind.starts_with("MESSAGE_") && dm => DIRECT_MESSAGES,
                 kind if kind.starts_with("MESSAGE_") => GUILD_MESSAGES,
                 _ => 0,

@@ -109,9 +109,10 @@ impl Host for Core {
                 self.disk.lock().unwrap().inbound.remove(&message);
                 Receipt::unanswered(Recorded::New)
             }
-            InboundEvent::Chat(_) | InboundEvent::Chunks { .. } | InboundEvent::Left { .. } => {
-                Receipt::unanswered(Recorded::New)
-            }
+            InboundEvent::Chat(_)
+            | InboundEvent::Chunks { .. }
+            | InboundEvent::ReactionsRemoved { .. }
+            | InboundEvent::Left { .. } => Receipt::unanswered(Recorded::New),
         })
     }
 

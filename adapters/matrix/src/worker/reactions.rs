@@ -1,7 +1,7 @@
 //! Reactions below the bot's events: commands, and thumbs that tell what somebody thinks of a reply until they are redacted.
 //! Redactions of messages come here, too.
 
-use azera_adapter::{InboundEvent, thumb, thumb_command};
+use azera_adapter::{InboundEvent, Removed, thumb, thumb_command};
 use matrix_sdk::ruma::{OwnedEventId, OwnedUserId};
 
 use super::Worker;
@@ -15,7 +15,7 @@ impl Worker {
     pub(super) async fn redacted(&self, target: &OwnedEventId) {
         let forget = async {
             if let Some(thumb) = self.matrix.sync_state.thumb(target).await? {
-                self.rate(target, &thumb, false).await?;
+                self.take_back(target, &thumb).await?;
                 return self.matrix.sync_state.forget_thumb(target).await;
             }
             let message = match self.matrix.sync_state.reply_in(target).await? {
@@ -53,7 +53,7 @@ impl Worker {
             let thumb = Thumb { target: target.clone(), by, is_up };
             // Before it counts, so that a redaction always finds it.
             self.matrix.sync_state.set_thumb(event, &thumb).await?;
-            return self.rate(event, &thumb, true).await;
+            return self.rate(event, &thumb).await;
         }
         let Some((line, about)) = self.matrix.sync_state.meant_by(key, target).await? else { return Ok(()) };
         let button = self.room.event(target, None).await?;
@@ -62,12 +62,22 @@ impl Worker {
         self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(about)).await
     }
 
-    /// Tells what somebody thinks of a reply by a thumb, or that they took the thumb back. Nobody is answered.
-    async fn rate(&self, event: &OwnedEventId, thumb: &Thumb, is_given: bool) -> Result<(), Error> {
+    /// Tells what somebody thinks of a reply by a thumb. Nobody is answered.
+    async fn rate(&self, event: &OwnedEventId, thumb: &Thumb) -> Result<(), Error> {
         let Some(about) = self.matrix.sync_state.reply_in(&thumb.target).await? else { return Ok(()) };
         let below = self.room.event(&thumb.target, None).await?;
         let thread = thread_of(&below);
         let pressed = Said::pressed(self.room.room_id(), event.clone(), thumb.by.clone(), thread);
-        self.matrix.rate(self.host.as_ref(), &pressed, thumb_command(thumb.is_up, is_given), about).await
+        let line = thumb_command(thumb.is_up, event.as_str());
+        self.matrix.rate(self.host.as_ref(), &pressed, &line, about).await
+    }
+
+    /// Takes a thumb back, whoever redacted it. Its person may have left the room.
+    async fn take_back(&self, event: &OwnedEventId, thumb: &Thumb) -> Result<(), Error> {
+        let Some(reply) = self.matrix.sync_state.reply_in(&thumb.target).await? else { return Ok(()) };
+        let reactions = Removed::One(event.to_string());
+        let event = InboundEvent::ReactionsRemoved { reply, person: None, reactions };
+        self.host.submit(&self.matrix.id, event).await?;
+        Ok(())
     }
 }

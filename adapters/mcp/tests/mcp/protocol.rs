@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use azera_adapter_mcp::Rights;
+use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequestParams, PaginatedRequestParams,
     ReadResourceRequestParams, ResourceContents,
@@ -102,7 +103,9 @@ async fn memories_are_resources_in_pages() {
     let unknown =
         ["azera://graph/", "azera://graph/Nobody", "azera://graph/%ff", "azera://vault", "file:///etc/passwd"];
     for uri in ["azera://memory/m777", "azera://memory/x"].into_iter().chain(unknown) {
-        client.peer.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap_err();
+        let error = client.peer.read_resource(ReadResourceRequestParams::new(uri)).await.unwrap_err();
+        let ServiceError::McpError(error) = error else { panic!("{uri}: {error}") };
+        assert_eq!(error.data, Some(json!({"uri": uri})), "{error:?}");
     }
     let blind = Client::connect(&engine, "ann", None, Rights { write: true, ..Rights::default() }).await;
     assert!(blind.peer.list_resources(None).await.unwrap().resources.is_empty());

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_config::Config;
-use azera_engine::project_context;
+use azera_config::{Config, Projects};
+use azera_engine::{Elsewhere, project_context};
 use azera_import::Format;
 use azera_memory::{Memory, ReadScope};
 use azera_types::{ReadableScopes, SystemClock};
@@ -19,6 +19,7 @@ use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::{HookCommand, HookSession};
 use crate::data::DataFolder;
 use crate::import::{Job, Known, Target, check_is_file, index, mark, record, zone};
+use crate::mcp;
 use crate::memory::stores;
 use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
@@ -56,7 +57,7 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
         if options.viewer.persona.is_some() {
             target.check(&stores.memory)?;
         }
-        remembered(&stores.memory, &target, tokens)?
+        remembered(&stores.memory, &config.projects, &target, tokens)?
     };
     if !text.is_empty() {
         println!("{}", session.answer(&text));
@@ -65,14 +66,24 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
 }
 
 async fn ask_running(config: &Config, options: &HookSession, project: String, tokens: usize) -> anyhow::Result<String> {
+    let tokens = tokens.min(MAX_START_TOKENS);
+    if let Some(text) = mcp::project_context(config, &options.viewer, &project, tokens.max(1)).await? {
+        return Ok(text);
+    }
     RunningAzera::find(config)?.project_context(&options.viewer, project, tokens).await
 }
 
-/// Returns what is remembered of the target's project, for its person. It holds only what was said in this project.
-pub fn remembered(memory: &Memory, target: &Target, tokens: usize) -> anyhow::Result<String> {
+/// Returns what is remembered of the target's project, for its person, and what the person's other projects tell it if they
+/// are shared.
+pub fn remembered(memory: &Memory, projects: &Projects, target: &Target, tokens: usize) -> anyhow::Result<String> {
     let Some(project) = &target.project else { return Ok(String::new()) };
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
-    Ok(project_context(memory, &read_scope, project, tokens.min(MAX_START_TOKENS))?)
+    // The person alone reads their projects, as in their direct messages.
+    let realms = memory.imports().projects_of(&target.person.id)?.into_iter().map(|realm| (realm, None)).collect();
+    let reach = ReadableScopes { realms, ..ReadableScopes::default() };
+    let own = Target { project: None, ..target.clone() }.place()?;
+    let elsewhere = Elsewhere::new(projects, &ReadScope::in_place(target.persona.clone(), &own, &reach), project);
+    Ok(project_context(memory, &read_scope, project, &elsewhere, tokens.min(MAX_START_TOKENS))?)
 }
 
 /// Imports the transcript, or leaves that to the running Azera.

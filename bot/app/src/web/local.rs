@@ -194,7 +194,8 @@ impl LocalCommands for RunningCommands {
     async fn project_context(&self, asked: ProjectAsked) -> Result<String, CommandRefused> {
         let ProjectAsked { name, persona, project, tokens } = asked;
         let target = self.target(name, persona, Some(&project)).map_err(refused)?;
-        self.blocking(move |memory| hook::remembered(memory, &target, tokens)).await.map_err(refused)
+        let projects = self.config.projects.clone();
+        self.blocking(move |memory| hook::remembered(memory, &projects, &target, tokens)).await.map_err(refused)
     }
 
     fn take_in_transcripts(&self) {

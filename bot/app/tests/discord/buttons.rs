@@ -120,12 +120,12 @@ fn buttons_and_reactions_work_on_old_replies_for_permitted_people() {
     as_described(&fake);
 }
 
-/// Waits until a person's thumbs are of this kind alone, by what is exported for them: a thumb shows nothing itself.
+/// Waits until a person's thumbs are this opinion, by what is exported for them: a thumb shows nothing itself.
 #[track_caller]
 fn until_thumb(fake: &FakeDiscord, who: u64, want: Option<bool>) {
     let until = Instant::now() + SEARCH_TIMEOUT;
     let dm = fake.world(|world| world.dm(who));
-    let shown = |is_up: bool| format!("\"is_up\": {is_up}");
+    let shown = |is_up: bool| format!("\"helpful\": {is_up}");
     loop {
         let export = give(fake, dm, who, "memory", "export", &[]);
         assert!(export.contains("\"ratings\""), "{export}");
@@ -164,6 +164,32 @@ fn a_thumb_rates_the_memories_behind_a_reply_until_it_goes() {
     take_back(&fake, square, question, cid, "👎");
     until_thumb(&fake, bob, Some(false));
     take_back(&fake, square, question, bob, "👎");
+    until_thumb(&fake, bob, None);
+    // When the later one goes, the one before still stands.
+    for (emoji, is_up) in [("👍", true), ("👍🏽", true), ("👎", false)] {
+        react(&fake, square, question, bob, emoji);
+        until_thumb(&fake, bob, Some(is_up));
+    }
+    take_back(&fake, square, question, bob, "👎");
+    until_thumb(&fake, bob, Some(true));
+    take_back(&fake, square, question, bob, "👍");
+    react(&fake, square, question, cid, "👎");
+    until_thumb(&fake, cid, Some(false));
+    until_thumb(&fake, bob, Some(true));
+    // A moderator removes everybody's reactions: those of one kind, and then all.
+    let reply = fake.world(|world| reply_to(world, square, question));
+    fake.world(|world| world.remove_emoji(square, reply, "👎"));
+    until_thumb(&fake, cid, None);
+    until_thumb(&fake, bob, Some(true));
+    react(&fake, square, question, cid, "👍");
+    until_thumb(&fake, cid, Some(true));
+    fake.world(|world| world.remove_reactions(square, reply));
+    until_thumb(&fake, cid, None);
+    until_thumb(&fake, bob, None);
+    // A forgotten answer takes its thumbs along.
+    react(&fake, square, question, bob, "👎");
+    until_thumb(&fake, bob, Some(false));
+    give(&fake, square, bob, "forget", "last", &[]);
     until_thumb(&fake, bob, None);
     bot.stop(&fake);
     fake.world(|world| {

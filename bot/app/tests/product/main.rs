@@ -25,6 +25,7 @@ mod kills;
 mod links;
 mod matrix;
 mod mcp;
+mod mcp_conformance;
 mod mcp_sessions;
 mod memory_commands;
 mod mind;

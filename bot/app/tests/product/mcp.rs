@@ -22,7 +22,8 @@ fn typescript_sdk() -> PathBuf {
     dir.map(PathBuf::from).expect("AZERA_TEST_MCP_JS names the folder of the TypeScript SDK; run `make test`")
 }
 
-fn script(name: &str) -> PathBuf {
+/// Returns the path of a script of the tests.
+pub fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
 }
 
@@ -41,8 +42,9 @@ fn typescript_client(job: &Value) -> Vec<Value> {
     heard(node.arg(script("mcp_client.mjs")).env("AZERA_TEST_MCP_JS", &sdk).env("NO_PROXY", "*"), job)
 }
 
+/// Returns what a program answers to a job.
 #[track_caller]
-fn heard(program: &mut Command, job: &Value) -> Vec<Value> {
+pub fn heard(program: &mut Command, job: &Value) -> Vec<Value> {
     let program = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = crate::fed(program, &job.to_string());
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -359,14 +361,14 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
 }
 
 /// A login.
-struct Browser {
-    cookie: String,
-    csrf: String,
+pub struct Browser {
+    pub cookie: String,
+    pub csrf: String,
 }
 
 impl Browser {
     /// Makes the owner's account, Ann's, with the link of the first start.
-    fn of_owner(bot: &Running, home: &Path, data: &str) -> Self {
+    pub fn of_owner(bot: &Running, home: &Path, data: &str) -> Self {
         let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
         let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
         let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
@@ -394,7 +396,7 @@ impl Browser {
 
     /// Makes a key. Returns the key and its id.
     #[track_caller]
-    fn key(&self, bot: &Running, scopes: &[&str]) -> (String, String) {
+    pub fn key(&self, bot: &Running, scopes: &[&str]) -> (String, String) {
         let made = self.post(bot, "/api/keys", &json!({"name": "program", "scopes": scopes}));
         let text = |name: &str| made[name].as_str().expect("a text").to_owned();
         (text("key"), text("id"))

@@ -1,8 +1,8 @@
 //! `azera mcp` and `azera hook` on one data folder: what sessions taught is learnt and told.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
@@ -22,17 +22,38 @@ struct Open {
 }
 
 impl Open {
-    fn begin(home: &Path) -> Self {
+    /// Starts the process, and does not wait for it.
+    fn start(home: &Path, person: &str) -> Self {
         let data = home.join("data");
-        let mut child = command(home, &["mcp", "--as", "Ann", "--data", data.to_str().expect("a path")]);
-        let mut child = child.spawn().expect("the binary runs");
+        let mut child = command(home, &["mcp", "--as", person, "--data", data.to_str().expect("a path")]);
+        let mut child = child.stderr(Stdio::inherit()).spawn().expect("the binary runs");
         let pipe = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut open = Self { child, pipe, output, number: 0 };
+        Self { child, pipe, output, number: 0 }
+    }
+
+    fn begin(home: &Path) -> Self {
+        Self::start(home, "Ann").greeted()
+    }
+
+    /// Makes the handshake.
+    fn greeted(mut self) -> Self {
         let client = json!({"name": "tests", "version": "1"});
-        open.ask("initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
-        writeln!(open.pipe, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).expect("it reads");
-        open
+        self.ask("initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}));
+        writeln!(self.pipe, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).expect("it reads");
+        self
+    }
+
+    /// Returns the structured answer of a tool that worked.
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        good(&self.ask("tools/call", json!({"name": tool, "arguments": arguments}))).clone()
+    }
+
+    /// Returns true if this process has the data folder.
+    fn has_folder(&self, home: &Path) -> bool {
+        let lock = std::fs::read_to_string(home.join("data/lock")).expect("the lock of the folder");
+        lock.lines().next() == Some(self.child.id().to_string().as_str())
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -103,6 +124,11 @@ fn what_hooks_leave_is_learnt_while_mcp_has_the_folder_and_when_it_starts() {
     until_taken_in(&mut open, home);
     let told = open.ask("tools/call", json!({"name": "context_budget", "arguments": {"project": "tower"}}));
     assert!(told["structuredContent"]["text"].to_string().contains("heliotrope"), "{told}");
+    // A hook that starts meanwhile tells the same, and nothing of a project that is not there.
+    let hooked = hook(home, "start", "SessionStart", &file, home, &ARGUMENTS);
+    assert_eq!(json!(context(&hooked)), told["structuredContent"]["text"]);
+    let elsewhere = hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", "gate"]);
+    assert_eq!(elsewhere.trim(), "", "nothing is known of it");
     std::fs::write(&later, transcript("s2", &[("user", "The gate opens with a zeppelin key.")])).expect("a file");
     hook(home, "stop", "Stop", &later, home, &ARGUMENTS);
     open.end();
@@ -114,16 +140,97 @@ fn what_hooks_leave_is_learnt_while_mcp_has_the_folder_and_when_it_starts() {
 }
 
 #[test]
-fn a_second_assistant_is_told_who_has_the_folder_and_what_to_do() {
+fn an_assistant_beside_a_chat_is_told_who_has_the_folder_and_what_to_do() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
     let data = home.join("data");
-    let open = Open::begin(home);
-    let refused = azera(home, &["mcp", "--data", data.to_str().expect("a path")], "");
-    let says = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && says.contains("another assistant's `azera mcp`"), "{says}");
-    assert!(says.contains("start `azera run`") && says.contains("azera web key create"), "{says}");
-    open.end();
-    let free = azera(home, &["mcp", "--data", data.to_str().expect("a path")], "");
+    let mcp = || azera(home, &["mcp", "--data", data.to_str().expect("a path")], "");
+    beside_a_chat(home, || {
+        let refused = mcp();
+        let says = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && says.contains("an `azera chat`") && says.contains("End that"), "{says}");
+    });
+    let free = mcp();
     assert!(free.status.success(), "{}", String::from_utf8_lossy(&free.stderr));
+}
+
+/// Returns the texts that a question finds.
+#[track_caller]
+fn found(open: &mut Open, query: &str) -> String {
+    open.call("recall", &json!({"query": query}))["memories"].to_string()
+}
+
+/// Claude Code and Cursor start side by side. One has the folder, the others go through it; when it ends, one of them takes
+/// over, and no client notices.
+#[test]
+fn assistants_that_start_at_once_all_have_the_memory_and_go_on_when_one_ends() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    for round in 0..10 {
+        let started: [Open; 3] = std::array::from_fn(|_| Open::start(home, "Ann"));
+        let mut all: Vec<Open> = started.into_iter().map(Open::greeted).collect();
+        for (number, open) in all.iter_mut().enumerate() {
+            let said = format!(
+                "In round {round}, assistant {number} was told that the lighthouse opens at {round}:{number}0."
+            );
+            open.call("remember", &json!({"text": said}));
+        }
+        for open in &mut all {
+            let told = open.call("list", &json!({}))["memories"].to_string();
+            assert!((0..3).all(|number| told.contains(&format!("{round}:{number}0"))), "{round}: {told}");
+        }
+        let first = all.iter().position(|open| open.has_folder(home)).expect("one has the folder");
+        let mut first = all.swap_remove(first);
+        if round % 2 == 0 {
+            first.end();
+        } else {
+            first.child.kill().expect("it ran");
+            first.child.wait().expect("it ends");
+        }
+        for open in &mut all {
+            assert!(found(open, "When does the lighthouse open?").contains("lighthouse"), "{round}");
+        }
+        assert_eq!(all.iter().filter(|open| open.has_folder(home)).count(), 1, "{round}: one took the folder over");
+        all.into_iter().for_each(Open::end);
+    }
+    let data = home.join("data");
+    let listed = azera(home, &["memory", "stats", "--json", "--data", data.to_str().expect("a path")], "");
+    let stats: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    assert_eq!(stats["unaccounted"], 0, "{stats}");
+}
+
+/// The one that has the folder speaks for each guest's own person and with each guest's own rights.
+#[test]
+fn a_guest_reads_its_own_persons_memory_and_no_other() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let mut ann = Open::begin(home);
+    let id = ann.call("remember", &json!({"text": "The lighthouse password is heliotrope."}))["id"].clone();
+    let mut ben = Open::start(home, "Ben").greeted();
+    assert!(ann.has_folder(home), "Ben is a guest");
+    let listed = ben.ask("tools/list", json!({}));
+    assert!(!listed.to_string().contains("vault_get"), "without --vault: {listed}");
+    let told = found(&mut ben, "What is the password of the lighthouse?");
+    let got = ben.ask("tools/call", json!({"name": "get", "arguments": {"id": id}}));
+    let forgotten = ben.ask("tools/call", json!({"name": "forget", "arguments": {"id": id}}));
+    assert!(!format!("{told}{got}").contains("heliotrope"), "{told} {got}");
+    assert!(got["isError"] == true && forgotten["isError"] == true, "{got} {forgotten}");
+    // A first line that is none, and a persona that is not there, get an answer and nothing else.
+    let socket = home.join("data/mcp.sock");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).expect("a socket").permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let wrong = json!({"name": "Ann", "persona": "nobody", "vault": false}).to_string();
+    for first in ["nonsense", "{}", &wrong] {
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).expect("it listens");
+        writeln!(stream, "{first}").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let answer: Value = serde_json::from_str(&answer).expect("one line of JSON");
+        assert!(answer["refused"].is_string(), "{first}: {answer}");
+    }
+    assert!(found(&mut ann, "What is the password of the lighthouse?").contains("heliotrope"));
+    ann.end();
+    let told = found(&mut ben, "What is the password of the lighthouse?");
+    assert!(ben.has_folder(home) && !told.contains("heliotrope"), "{told}");
+    ben.end();
 }

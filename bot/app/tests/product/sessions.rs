@@ -98,3 +98,29 @@ fn the_next_session_is_told_what_works_and_what_is_open() {
     let stats: Value = serde_json::from_str(&run(home, &["memory", "stats", "--json"])).expect("JSON");
     assert_eq!(stats["commands"], json!(0), "{stats}");
 }
+
+/// A project that its person shares tells their other projects which commands work, and nothing else does.
+#[test]
+fn a_shared_project_tells_what_works_in_it_and_a_private_one_hears_nothing() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let file = home.join("session.jsonl");
+    for day in 1..7 {
+        let lines = [("user", "Mend the hinge."), ("+", "make heliotrope-lint"), ("assistant", "Done.")];
+        std::fs::write(&file, session_with_commands(&format!("s{day}"), day, &lines)).expect("a file");
+        hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "gate"]);
+    }
+    let start = |who: &str, project: &str| {
+        hook(home, "start", "SessionStart", &file, home, &["--as", who, "--project", project])
+    };
+    assert_eq!(start("Ann", "boat"), "", "nothing is shared unless somebody says so");
+    let folder = home.join(".config/azera");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let shared = "[projects]\nshared = [\"Gate\"]\nprivate = [\"acme\"]\n";
+    std::fs::write(folder.join("azera.toml"), shared).expect("a file");
+    let told = context(&start("Ann", "boat"));
+    let line = "## From other projects of the same person\n- gate: `make heliotrope-lint` (worked 6 of 6 times, last 2026-03-06)\n";
+    assert!(told.ends_with(line), "{told}");
+    assert_eq!((start("Ann", "acme"), start("Ben", "boat")), (String::new(), String::new()));
+    assert!(!context(&start("Ann", "gate")).contains("From other projects"), "it knows that itself");
+}

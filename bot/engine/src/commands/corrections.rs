@@ -1,7 +1,7 @@
 //! Commands by which people correct what is remembered: what holds now in place of something, and what helps.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{NewFact, NotReplaced};
+use azera_memory::{NewFact, NotReplaced, ReplyRating};
 use azera_types::{Author, MemoryId, Text};
 
 use super::chat::no_reply;
@@ -104,8 +104,15 @@ impl Commands {
     }
 
     /// Notes whether a reply helps: the one that the command points at, or the last one. A thumb below a reply comes here,
-    /// too. When somebody takes one back, `none` names its kind, so that a thumb of the other kind stays.
+    /// too, with the name of the reaction.
     async fn rate_reply(&self, at: &CommandContext<'_>, rating: &str) -> Result<CommandAnswer, Error> {
+        let (rating, reaction) = match rating.split_once(" by ") {
+            Some((rating, reaction)) => (rating.trim(), Some(reaction.trim().to_owned())),
+            None => (rating, None),
+        };
+        if reaction.as_ref().is_some_and(|reaction| reaction.len() > MAX_REACTION_BYTES) {
+            return Ok(refused(RATE.into()));
+        }
         let (is_helpful, only) = match rating {
             "helpful" => (Some(true), None),
             "unhelpful" => (Some(false), None),
@@ -130,7 +137,9 @@ impl Commands {
             .services
             .blocking(move |memory| match is_helpful {
                 Some(is_helpful) => {
-                    memory.memories().rate_reply(&read_scope, &chat, &reply.id, &person, is_helpful, now)
+                    let (reply, chat, person, reaction) = (&reply.id, &chat, &person, reaction.as_deref());
+                    let rating = ReplyRating { reply, chat, person, is_helpful, reaction, at: now };
+                    memory.memories().rate_reply(&read_scope, rating)
                 }
                 None => memory.memories().unrate_reply(&read_scope, &reply.id, &person, only),
             })
@@ -147,6 +156,9 @@ impl Commands {
         })
     }
 }
+
+/// Longest name of a reaction.
+const MAX_REACTION_BYTES: usize = 512;
 
 const UPDATE: &str = "`/memory update m42 TEXT`: the id of what you said, and what holds now.";
 

@@ -1,5 +1,6 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
+mod elsewhere;
 mod reading;
 mod search;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Edit, Host, InboundEvent, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
-use azera_config::{ExtractWithModel, Gardener as Garden};
+use azera_config::{ExtractWithModel, Gardener as Garden, Projects};
 use azera_engine::{
     BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog, PictureSettings,
 };
@@ -357,6 +357,8 @@ fn build_engine(
             locale: None,
             limits: Limits::default(),
             garden: garden.clone(),
+            // Every project tells others as much as any may.
+            projects: Projects { shared: vec!["*".to_owned()], private: vec!["acme".to_owned()] },
         },
     });
     azera.attach(platform.clone());

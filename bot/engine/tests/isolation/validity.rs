@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use azera_adapter::{Holding, Host, MemoryReader, Platform, Reading};
+use azera_adapter::{Holding, Host, InboundEvent, MemoryReader, Platform, Reading, Recorded, Removed};
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
@@ -254,18 +254,26 @@ async fn a_thumb_below_a_reply_rates_the_memories_behind_it() {
         let hits = scene.hits(who, place, "who keeps the boat key and paints the boat hull?").await;
         [sister, uncle].map(|said| hits.iter().find(|hit| *hit.text.as_str() == *said).expect("it is found").score)
     };
-    let thumb = async |who: usize, place: usize, key: &str, is_given: bool| {
-        let line = azera_adapter::thumb_command(azera_adapter::thumb(key).unwrap(), is_given);
-        scene.point(who, place, line, &reply).await.0
+    let thumb = async |who: usize, place: usize, key: &str| {
+        let line = azera_adapter::thumb_command(azera_adapter::thumb(key).unwrap(), key);
+        scene.point(who, place, &line, &reply).await.0
+    };
+    let taken_back = async |who: usize, key: &str| {
+        let (reply, person, reactions) = (reply.clone(), Some(person(who)), Removed::One(key.to_owned()));
+        let event = InboundEvent::ReactionsRemoved { reply, person, reactions };
+        scene.engine.azera.submit(scene.engine.platform.sim.id(), event).await.unwrap().recorded() == Recorded::New
     };
     let [here, private, other] = [scores(ANN, COMMONS).await, scores(ANN, DM_ANN).await, scores(AN, COMMONS).await];
-    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    assert!(thumb(ANN, COMMONS, "👍").await);
     let up = scores(ANN, COMMONS).await;
     assert!(up[0] > here[0] && up[1] > here[1], "{here:?}, then {up:?}");
-    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    assert!(thumb(ANN, COMMONS, "👍").await);
     assert_eq!(scores(ANN, COMMONS).await, up, "twice is no more than once");
-    // The other thumb takes its place, and the first one goes after it.
-    assert!(thumb(ANN, COMMONS, "👎", true).await && !thumb(ANN, COMMONS, "👍", false).await);
+    // The newest thumb counts, and when it goes, the one before.
+    assert!(thumb(ANN, COMMONS, "👎").await && taken_back(ANN, "👎").await);
+    assert_eq!(scores(ANN, COMMONS).await, up);
+    assert!(thumb(ANN, COMMONS, "👎").await && taken_back(ANN, "👍").await && !taken_back(ANN, "👍").await);
+    assert!(!taken_back(AN, "👎").await, "it is Ann's");
     let down = scores(ANN, COMMONS).await;
     assert!(down[0] < here[0] && down[1] < here[1], "{here:?}, then {down:?}");
     // What is said of a memory itself counts more.
@@ -280,12 +288,12 @@ async fn a_thumb_below_a_reply_rates_the_memories_behind_it() {
         "nobody else's answers change"
     );
     // Bob may not read the reply, neither where it stands nor elsewhere.
-    assert!(!thumb(BOB, DM_BOB, "👍", true).await && !thumb(ANN, DM_ANN, "👍", true).await);
-    assert!(thumb(ANN, COMMONS, "👎", false).await);
+    assert!(!thumb(BOB, DM_BOB, "👍").await && !thumb(ANN, DM_ANN, "👍").await);
+    assert!(taken_back(ANN, "👎").await);
     scene.command(ANN, COMMONS, &format!("/memory rate {} none", id.0)).await;
     assert_eq!(scores(ANN, COMMONS).await, here, "all of it is taken back");
     // A thumb goes with the memory, and with the person.
-    assert!(thumb(ANN, COMMONS, "👍", true).await);
+    assert!(thumb(ANN, COMMONS, "👍").await);
     scene.command(ANN, COMMONS, &format!("/forget {}", id.0)).await;
     assert!(scene.engine.memory.check().unwrap().is_sound());
     look_up_all(&scene.engine).await;

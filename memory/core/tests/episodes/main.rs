@@ -8,10 +8,10 @@ mod long;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
+use azera_memory::conformance::{self, record};
 use azera_memory::{
     Calendar, ChatEpisode, EpisodeQuery, Forget, Limits, MatterState, Memory, NewChat, NewReply, Query, RamStore,
-    ReadScope, Salience, WhyRow,
+    ReadScope, Salience,
 };
 use azera_types::{
     ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
@@ -110,7 +110,7 @@ impl World {
             if line.who == "azera" {
                 let before =
                     lines[..number].iter().rposition(|before| before.chat == line.chat && before.who != "azera");
-                memory.turns().reply(reply(id, before.unwrap(), line)).unwrap();
+                memory.turns().reply(reply(&id, before.unwrap(), line)).unwrap();
                 continue;
             }
             let (first, rest) = line.who.split_at(1);
@@ -160,36 +160,9 @@ impl World {
     }
 }
 
-fn reply(id: MessageId, to: usize, line: &Line) -> NewReply {
-    NewReply {
-        id: id.clone(),
-        to: MessageId::new(format!("m{to}")).unwrap(),
-        platform: PlatformId::new("test").unwrap(),
-        asker: person("ann"),
-        persona: persona(),
-        persona_name: "Azera".into(),
-        text: Text::new(&line.text),
-        at: line.at,
-        from: Timestamp::UNIX_EPOCH,
-        source_scopes: Vec::new(),
-        built_on: Vec::new(),
-        built_on_facts: Vec::new(),
-        memorable: true,
-        state: serde_json::Value::Null,
-        help: String::new(),
-        why: WhyRow {
-            reply: id,
-            recalled: Vec::new(),
-            missing: Vec::new(),
-            fragments: Vec::new(),
-            model: "none".into(),
-            seed: 0,
-            usage: serde_json::Value::Null,
-            recall_ms: 0.0,
-            shown: None,
-        },
-        replaces: None,
-    }
+fn reply(id: &MessageId, to: usize, line: &Line) -> NewReply {
+    let to = MessageId::new(format!("m{to}")).unwrap();
+    NewReply { memorable: true, ..conformance::reply(id, &to, &person("ann"), &line.text, line.at) }
 }
 
 /// Returns everything that episodes say, as text.

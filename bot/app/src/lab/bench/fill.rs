@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crowd::{self, Crowd, MadeUpMessage};
 use crate::cli::BenchFill;
+use crate::data::DataFolder;
 use crate::lab::measure;
 use crate::{bootstrap, stores};
 
@@ -167,9 +168,8 @@ pub async fn fill(config: &Config, options: &BenchFill) -> anyhow::Result<serde_
 
 /// Opens the stores of a folder so that nothing is durable before the end.
 pub fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<bootstrap::Stores> {
-    bootstrap::open_stores_with(&stores::scratch_config(config, folder), folder, info, &|store| {
-        Arc::new(Relaxed(store))
-    })
+    let held = DataFolder::take(folder)?;
+    bootstrap::open_stores_with(&stores::scratch_config(config, folder), held, info, &|store| Arc::new(Relaxed(store)))
 }
 
 /// An account of the web whose chats are filled.

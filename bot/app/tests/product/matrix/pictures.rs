@@ -39,6 +39,28 @@ fn a_picture_is_sent_as_the_room_is_and_obeys_reactions() {
     }
 }
 
+/// A picture of numbers comes with words that say the same, in place of a message with these words.
+#[test]
+fn the_graph_of_a_name_is_a_picture_with_words() {
+    let mut scene = Scene::open();
+    for encrypted in [true, false] {
+        let room = scene.direct(encrypted);
+        scene.ann.say(&room, "/remember My sister Miranda lives in Tallinn.");
+        scene.ann.until_said(&room, BOT, "that it is kept", |body| body.contains("forgets it"));
+        scene.ann.say(&room, "/graph Miranda");
+        let picture = scene.ann.until("the graph", |ann| pictures(ann, &room).into_iter().next());
+        assert!(picture.body.contains("Miranda lives in Tallinn") && !picture.body.contains('`'), "{}", picture.body);
+        assert_eq!((picture.encrypted, &picture.content["filename"]), (encrypted, &json!("azera.png")));
+        assert_eq!((picture.content["file"].is_object(), picture.content["url"].is_string()), (encrypted, !encrypted));
+        assert!(scene.ann.fetch(json!({"content": picture.content})).starts_with(b"\x89PNG"));
+        scene.ann.say(&room, "/graph list");
+        scene.ann.until_said(&room, BOT, "the names", |body| body.contains("Most mentioned names"));
+        let words = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("lives in Tallinn"));
+        assert_eq!(words.count(), 1, "the words are said once, and a list is no picture");
+        assert_eq!(pictures(&scene.ann, &room).len(), 1);
+    }
+}
+
 #[test]
 fn a_reaction_below_the_progress_takes_a_picture_back() {
     let painter = Painter::start();

@@ -98,13 +98,23 @@ fn a_thumb_rates_the_memories_behind_a_reply_until_it_is_redacted() {
     scene.ann.say(&room, "/memory rate reply none helpful");
     scene.ann.until_said(&room, BOT, "that there was a thumb", |body| body.contains("count like any others"));
     scene.ann.act(json!({"do": "redact", "room": room.id, "event": up}));
+    // Of two thumbs one is redacted, and the other still stands.
+    let up = thumb(&mut scene, "👍🏽");
     let down = thumb(&mut scene, "👎");
     scene.ann.act(json!({"do": "redact", "room": room.id, "event": down}));
-    scene.ann.say(&room, "/memory rate reply none");
-    scene.ann.until_said(&room, BOT, "that there is none left", |body| body.contains("no memory behind that reply"));
+    scene.ann.say(&room, "/memory rate reply none unhelpful");
+    scene.ann.until_said(&room, BOT, "that it is redacted", |body| body.contains("no memory behind that reply"));
+    scene.ann.say(&room, "/memory rate reply none helpful");
+    scene.ann.until("that the first one still stood", |ann| {
+        let taken_back = ann.said_by(&room, BOT).filter(|shown| shown.body.contains("count like any others"));
+        (taken_back.count() == 2).then_some(())
+    });
+    scene.ann.act(json!({"do": "redact", "room": room.id, "event": up}));
+    scene.ann.say(&room, "/memory rate reply unhelpful");
+    scene.ann.until_said(&room, BOT, "that it is noted", |body| body.contains("put them back"));
     scene.bot.stop();
     let rated = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("behind that reply"));
-    assert_eq!(rated.count(), 2, "a thumb is not answered");
+    assert_eq!(rated.count(), 4, "a thumb is not answered");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads what is known of each person and until when, what counts as known in a whole place, and the files of pictures.
 
 use azera_adapter::{FactPage, KnownReader, MemoryReader, Reading};
-use azera_memory::{Calendar, DataSubject, Memory, ReadScope};
+use azera_memory::{Calendar, DataSubject, Memory, ReadScope, ReplyRating};
 use azera_types::{Clock, MemoryId, MessageId, PlatformId, TimeZone};
 
 use super::{Looking, MANY, json};
@@ -43,7 +43,9 @@ impl Looking<'_> {
         let (me, here, now) = (person(self.person), chat(self.chat), engine.clock.now());
         let (none, nowhere) = (MemoryId(u64::MAX), MessageId::new("nowhere").unwrap());
         read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
-        read!(self, memory.memories().rate_reply(read_scope, &here, &nowhere, &me, true, now), |found| json(&found));
+        let (reply, chat, person) = (&nowhere, &here, &me);
+        let rating = ReplyRating { reply, chat, person, is_helpful: true, reaction: None, at: now };
+        read!(self, memory.memories().rate_reply(read_scope, rating), |found| json(&found));
         read!(self, memory.memories().unrate_reply(read_scope, &nowhere, &me, None), |found| json(&found));
     }
 

@@ -1,0 +1,387 @@
+//! Passes a client's session on to a server that may end before the session does. The session then goes on with the next
+//! server, and the client notices nothing.
+//!
+//! A server knows nothing of a session but its handshake, so the next one hears the handshake again. A request that has no
+//! answer yet is sent again if it only reads. A change may have been made or not, so the client is told that.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
+
+use crate::declared;
+use crate::proxy::UNREACHABLE;
+
+/// The id of a handshake that the client does not hear of.
+const REPEATED: &str = "azera-handshake-again";
+
+/// How many servers in a row may end before they answered anything. Then the client is told.
+const MAX_SERVERS: usize = 5;
+
+/// A stream to a server, one message a line.
+pub struct Link {
+    /// What the server says.
+    pub input: Input,
+    /// What the server hears.
+    pub output: Output,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+/// Finds the server that a session goes on with.
+#[async_trait(?Send)]
+pub trait Servers {
+    /// Connects with a server.
+    ///
+    /// # Errors
+    /// There is none. The text says why, and what to do.
+    async fn connect(&self) -> Result<Link, String>;
+}
+
+/// Passes messages on until the client closes its side and the server has answered what it could.
+///
+/// # Errors
+/// The client's stream breaks.
+pub async fn relay<R, W>(input: R, output: W, first: Link, servers: &dyn Servers) -> std::io::Result<()>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin,
+{
+    let (server, heard) = (Some(first.output), Some(BufReader::new(first.input).lines()));
+    let mut relay = Relay { output, servers, server, heard, asked: Asked::default() };
+    let mut lines = BufReader::new(input).lines();
+    let mut is_open = true;
+    while is_open || relay.heard.is_some() {
+        let said = tokio::select! {
+            line = lines.next_line(), if is_open => Said::Client(line?),
+            line = next(&mut relay.heard) => Said::Server(line),
+        };
+        match said {
+            Said::Client(Some(line)) if line.trim().is_empty() => {}
+            Said::Client(Some(line)) => relay.ask(line).await?,
+            Said::Client(None) => {
+                is_open = false;
+                relay.close().await;
+            }
+            Said::Server(Some(line)) => relay.answer(&line).await?,
+            Said::Server(None) if is_open => relay.go_on().await?,
+            Said::Server(None) => break,
+        }
+    }
+    relay.refuse("Azera ended before it answered.").await
+}
+
+/// What came next.
+enum Said {
+    /// A line of the client; `None` at its end.
+    Client(Option<String>),
+    /// A line of the server; `None` at its end.
+    Server(Option<String>),
+}
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+type Heard = Lines<BufReader<Input>>;
+
+/// Returns the next line of the server; `None` if it has ended. Waits for ever where there is no server.
+async fn next(heard: &mut Option<Heard>) -> Option<String> {
+    match heard {
+        // A stream that breaks has ended.
+        Some(heard) => heard.next_line().await.ok().flatten(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes a message as one line.
+async fn send<W: AsyncWrite + Unpin>(output: &mut W, line: &str) -> std::io::Result<()> {
+    output.write_all(line.as_bytes()).await?;
+    output.write_all(b"\n").await?;
+    output.flush().await
+}
+
+/// A request without an answer so far.
+struct Call {
+    id: Value,
+    line: String,
+    /// The tool that it calls, if the tool changes anything.
+    changes: Option<String>,
+    is_sent: bool,
+}
+
+/// What the client asked so far.
+#[derive(Default)]
+struct Asked {
+    /// The handshake: its request, and whether a server answered it.
+    begun: Option<(Value, bool)>,
+    /// The client's notification that ends the handshake.
+    initialized: Option<String>,
+    open: Vec<Call>,
+}
+
+impl Asked {
+    fn take(&mut self, line: String) {
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { return };
+        match message.get("method").and_then(Value::as_str) {
+            Some("initialize") => self.begun = Some((message.clone(), false)),
+            Some("notifications/initialized") => self.initialized = Some(line.clone()),
+            Some("notifications/cancelled") => {
+                let id = message.pointer("/params/requestId");
+                self.open.retain(|call| Some(&call.id) != id);
+            }
+            _ => {}
+        }
+        if let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) {
+            let changes = changing_tool(&message);
+            self.open.push(Call { id: id.clone(), line, changes, is_sent: false });
+        }
+    }
+
+    fn answered(&mut self, line: &str) {
+        let Ok(message) = serde_json::from_str::<Value>(line) else { return };
+        let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
+        self.open.retain(|call| call.id != *id);
+        if let Some((begun, is_answered)) = &mut self.begun
+            && begun.get("id") == Some(id)
+        {
+            *is_answered = true;
+        }
+    }
+
+    /// Returns the handshake to repeat, if a server answered it.
+    fn handshake(&self) -> Option<String> {
+        let (begun, _) = self.begun.as_ref().filter(|(_, is_answered)| *is_answered)?;
+        let mut again = begun.clone();
+        again.as_object_mut()?.insert("id".to_owned(), REPEATED.into());
+        Some(again.to_string())
+    }
+}
+
+/// Returns the name of the tool that a message calls, if that changes anything.
+fn changing_tool(message: &Value) -> Option<String> {
+    let is_call = message.get("method").and_then(Value::as_str) == Some("tools/call");
+    let tool = message.pointer("/params/name").and_then(Value::as_str).filter(|_| is_call)?;
+    declared::changes(tool).then(|| tool.to_owned())
+}
+
+struct Relay<'a, W> {
+    output: W,
+    servers: &'a dyn Servers,
+    /// What the server hears; `None` where there is none, or once the client has ended.
+    server: Option<Output>,
+    heard: Option<Heard>,
+    asked: Asked,
+}
+
+impl<W: AsyncWrite + Send + Unpin> Relay<'_, W> {
+    /// Passes a line of the client on.
+    async fn ask(&mut self, line: String) -> std::io::Result<()> {
+        self.asked.take(line.clone());
+        let sent = match &mut self.server {
+            Some(server) => send(server, &line).await.is_ok(),
+            None => false,
+        };
+        if !sent {
+            return self.go_on().await;
+        }
+        if let Some(call) = self.asked.open.iter_mut().find(|call| call.line == line) {
+            call.is_sent = true;
+        }
+        Ok(())
+    }
+
+    /// Passes a line of the server on.
+    async fn answer(&mut self, line: &str) -> std::io::Result<()> {
+        self.asked.answered(line);
+        send(&mut self.output, line).await
+    }
+
+    /// Ends what the server hears. What it says until its end is still passed on.
+    async fn close(&mut self) {
+        if let Some(mut server) = self.server.take()
+            && let Err(error) = server.shutdown().await
+        {
+            tracing::debug!(%error, "the server ended first");
+        }
+    }
+
+    /// Goes on with another server.
+    async fn go_on(&mut self) -> std::io::Result<()> {
+        (self.server, self.heard) = (None, None);
+        for _ in 0..MAX_SERVERS {
+            match self.servers.connect().await {
+                Ok(link) => {
+                    let (mut server, mut heard) = (link.output, BufReader::new(link.input).lines());
+                    if self.resume(&mut server, &mut heard).await? {
+                        (self.server, self.heard) = (Some(server), Some(heard));
+                        return Ok(());
+                    }
+                }
+                Err(detail) => return self.refuse(&detail).await,
+            }
+        }
+        self.refuse("Azera ended again and again before it answered.").await
+    }
+
+    /// Tells a new server what the one before knew, and asks it what has no answer yet. Returns false if it ended.
+    async fn resume(&mut self, server: &mut Output, heard: &mut Heard) -> std::io::Result<bool> {
+        if let Some(handshake) = self.asked.handshake() {
+            if send(server, &handshake).await.is_err() || !is_greeted(heard).await {
+                return Ok(false);
+            }
+            if let Some(initialized) = &self.asked.initialized
+                && send(server, initialized).await.is_err()
+            {
+                return Ok(false);
+            }
+        }
+        for mut call in std::mem::take(&mut self.asked.open) {
+            match &call.changes {
+                Some(tool) if call.is_sent => {
+                    let detail = format!(
+                        "The Azera that was asked ended, and nobody knows whether {tool} was done. Look before you call it \
+                         again."
+                    );
+                    send(&mut self.output, &error(&call.id, &detail)).await?;
+                }
+                _ => {
+                    // If it ends now, the next one is asked.
+                    call.is_sent = send(server, &call.line).await.is_ok();
+                    self.asked.open.push(call);
+                }
+            }
+        }
+        Ok(self.asked.open.iter().all(|call| call.is_sent))
+    }
+
+    /// Answers everything that has no answer with an error.
+    async fn refuse(&mut self, detail: &str) -> std::io::Result<()> {
+        for call in std::mem::take(&mut self.asked.open) {
+            send(&mut self.output, &error(&call.id, detail)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the answer to the repeated handshake. Returns false if the server ended.
+async fn is_greeted(heard: &mut Heard) -> bool {
+    while let Ok(Some(line)) = heard.next_line().await {
+        let answer = serde_json::from_str::<Value>(&line).unwrap_or_default();
+        if answer.get("id").and_then(Value::as_str) == Some(REPEATED) {
+            return true;
+        }
+    }
+    false
+}
+
+fn error(id: &Value, detail: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": UNREACHABLE, "message": detail}}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{DuplexStream, ReadHalf, WriteHalf, duplex, split};
+    use tokio::sync::Mutex;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+
+    /// One end of a stream.
+    struct End {
+        lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        output: WriteHalf<DuplexStream>,
+    }
+
+    impl End {
+        fn new(stream: DuplexStream) -> Self {
+            let (input, output) = split(stream);
+            Self { lines: BufReader::new(input).lines(), output }
+        }
+
+        async fn say(&mut self, message: Value) {
+            self.output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+
+        async fn hear(&mut self) -> Value {
+            serde_json::from_str(&self.lines.next_line().await.unwrap().expect("a line")).unwrap()
+        }
+    }
+
+    /// Servers that a test gives one after the other.
+    struct Given(Mutex<UnboundedReceiver<Link>>);
+
+    #[async_trait(?Send)]
+    impl Servers for Given {
+        async fn connect(&self) -> Result<Link, String> {
+            self.0.lock().await.try_recv().map_err(|_| "somebody has the folder".to_owned())
+        }
+    }
+
+    fn server() -> (Link, End) {
+        let (near, far) = duplex(1 << 16);
+        let (input, output) = split(near);
+        (Link { input: Box::new(input), output: Box::new(output) }, End::new(far))
+    }
+
+    fn call(id: u32, tool: &str) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
+    }
+
+    /// The client asks for a read and a change, and the server ends. The next one hears the handshake and the read again; of
+    /// the change the client is told that nobody knows.
+    #[tokio::test]
+    async fn the_next_server_goes_on_where_the_last_one_ended() {
+        let (give, given) = unbounded_channel();
+        let given = Given(Mutex::new(given));
+        let (near, far) = duplex(1 << 16);
+        let (input, output) = split(near);
+        let (first, mut server_one) = server();
+        let (second, mut server_two) = server();
+        let client = async {
+            let mut client = End::new(far);
+            let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
+            client.say(begin.clone()).await;
+            assert_eq!(server_one.hear().await, begin);
+            server_one.say(json!({"jsonrpc": "2.0", "id": 0, "result": {}})).await;
+            assert_eq!(client.hear().await["id"], 0);
+            let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            for message in [initialized.clone(), call(1, "recall"), call(2, "remember")] {
+                client.say(message.clone()).await;
+                assert_eq!(server_one.hear().await, message);
+            }
+            give.send(second).unwrap();
+            drop(server_one);
+            let again = server_two.hear().await;
+            assert_eq!((&again["method"], &again["id"]), (&json!("initialize"), &json!(REPEATED)));
+            server_two.say(json!({"jsonrpc": "2.0", "id": REPEATED, "result": {}})).await;
+            assert_eq!(server_two.hear().await, initialized);
+            assert_eq!(server_two.hear().await, call(1, "recall"));
+            let told = client.hear().await;
+            assert_eq!((&told["id"], &told["error"]["code"]), (&json!(2), &json!(UNREACHABLE)), "{told}");
+            server_two.say(json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
+            assert_eq!(client.hear().await, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+            // No server is left: each question hears why, and a later server answers again.
+            drop(server_two);
+            client.say(call(3, "remember")).await;
+            assert_eq!(client.hear().await["error"]["message"], "somebody has the folder");
+            let (third, mut server_three) = server();
+            give.send(third).unwrap();
+            client.say(call(4, "remember")).await;
+            let again = server_three.hear().await;
+            assert_eq!(again["method"], "initialize");
+            server_three.say(json!({"jsonrpc": "2.0", "id": REPEATED, "result": {}})).await;
+            assert_eq!(server_three.hear().await, initialized);
+            assert_eq!(server_three.hear().await, call(4, "remember"), "it was never sent before");
+            // The client ends, and still hears the answer.
+            client.output.shutdown().await.unwrap();
+            assert!(server_three.lines.next_line().await.unwrap().is_none());
+            server_three.say(json!({"jsonrpc": "2.0", "id": 4, "result": {}})).await;
+            drop(server_three);
+            assert_eq!(client.hear().await["id"], 4);
+        };
+        let (relayed, ()) = tokio::join!(relay(input, output, first, &given), client);
+        relayed.unwrap();
+    }
+}
