@@ -38,6 +38,8 @@ pub(super) struct Questions {
     /// Whose question is on its way. They are not asked again before it is recorded that they were, also if they leave and come
     /// back meanwhile.
     on_its_way: BTreeSet<UserId>,
+    /// Who of them came back meanwhile. They are asked if their question did not arrive.
+    back: BTreeSet<UserId>,
     /// True until it is known who was there when the bot came.
     is_opening: bool,
     /// True once the next message is on its way.
@@ -54,9 +56,8 @@ impl Questions {
 
     /// Adds somebody. Returns true if a message must be sent soon.
     fn add(&mut self, user: UserId) -> bool {
-        if !self.on_its_way.contains(&user) {
-            self.waiting.insert(user);
-        }
+        let asked = if self.on_its_way.contains(&user) { &mut self.back } else { &mut self.waiting };
+        asked.insert(user);
         let is_due = !self.waiting.is_empty() && !self.is_opening && !self.is_timed;
         self.is_timed |= is_due;
         is_due
@@ -65,6 +66,7 @@ impl Questions {
     /// Removes somebody who left or decided.
     fn remove(&mut self, user: UserId) {
         self.waiting.remove(&user);
+        self.back.remove(&user);
     }
 
     /// Takes who is asked now.
@@ -74,9 +76,11 @@ impl Questions {
         std::mem::take(&mut self.waiting).into_iter().collect()
     }
 
-    /// Takes in that it is recorded who was asked, or that it failed.
-    fn note_asked(&mut self, users: &[UserId]) {
+    /// Takes in that it is recorded who was asked, or that it failed. Returns who came back meanwhile.
+    fn note_asked(&mut self, users: &[UserId]) -> Vec<UserId> {
         self.on_its_way.retain(|user| !users.contains(user));
+        let back = users.iter().filter(|user| self.back.remove(user));
+        back.copied().collect()
     }
 }
 
@@ -117,7 +121,10 @@ impl VoiceCalls {
         for called in called.chunks(MAX_CALLED) {
             self.ask(key, called).await;
         }
-        self.with_call(key, |ongoing| ongoing.questions.note_asked(&waiting));
+        // Whoever was asked is not asked again.
+        for back in self.with_call(key, |ongoing| ongoing.questions.note_asked(&waiting)).unwrap_or_default() {
+            self.ask_soon(key, back);
+        }
     }
 
     /// Returns true if somebody neither decided nor was asked. They may have been since they came.
@@ -195,7 +202,7 @@ mod tests {
         assert_eq!(questions.take(), [ann, bob]);
         questions.remove(ann);
         assert!(!questions.add(ann), "she left and came back, and her question is on its way");
-        questions.note_asked(&[ann, bob]);
+        assert_eq!(questions.note_asked(&[ann, bob]), [ann], "she is asked again if her question did not arrive");
         assert!(questions.add(cid), "one message is sent soon");
         assert!(!questions.add(bob));
         questions.remove(bob);

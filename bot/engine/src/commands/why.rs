@@ -18,7 +18,7 @@ const SHOWN: usize = 160;
 
 /// Says what was heard in the recordings of the message that was answered.
 fn told_heard(words: String) -> String {
-    if words.is_empty() { "I heard no words in it.\n".to_owned() } else { format!("I heard: \"{words}\"\n") }
+    if words.is_empty() { "I heard no words in the recording.\n".to_owned() } else { format!("I heard: \"{words}\"\n") }
 }
 
 impl Commands {

@@ -183,14 +183,21 @@ pub(crate) fn spoken_words(message: &MessageRow) -> Option<Text> {
 
 /// Returns what was heard in the recordings of a message, which may be nothing; `None` if none of them was heard.
 pub(crate) fn heard_words(message: &MessageRow) -> Option<String> {
-    let is_heard = |part: &Part| part.recording.is_some_and(|recording| recording.is_heard);
-    if !message.parts.iter().any(is_heard) {
+    let is_heard = |part: &&Part| part.recording.is_some_and(|recording| recording.is_heard);
+    let heard = message.parts.iter().filter(is_heard).count();
+    if heard == 0 {
         return None;
     }
-    // The words stand behind what was written.
-    let is_heard = |line: &&str| line.starts_with(SAID_ALOUD) || line.starts_with(HEARD_IN);
-    let lines: Vec<&str> = message.text.lines().skip_while(|line| !is_heard(line)).collect();
-    Some(as_written(&lines.join("\n")))
+    // Each recording has a line behind what was written. People may write such a line themselves.
+    let mut lines: Vec<&str> = message.text.lines().rev().filter_map(words_of_line).take(heard).collect();
+    lines.reverse();
+    Some(lines.join("\n"))
+}
+
+/// Returns the words of a line about a recording.
+fn words_of_line(line: &str) -> Option<&str> {
+    let heard_in = || line.strip_prefix(HEARD_IN).and_then(|rest| rest.split_once(']')).map(|(_, words)| words);
+    line.strip_prefix(SAID_ALOUD).or_else(heard_in).map(str::trim)
 }
 
 #[cfg(test)]
@@ -204,6 +211,15 @@ mod tests {
         assert_eq!(&*until_heard(Text::new(" "), [&spoken]), VOICE_MESSAGE);
         assert_eq!(&*until_heard(Text::new("look"), [&spoken]), "look");
         assert_eq!(&*until_heard(Text::new(""), [&song]), "");
+    }
+
+    #[test]
+    fn only_lines_about_recordings_tell_what_was_heard() {
+        let words = |line| words_of_line(line);
+        assert_eq!(words("[said aloud] hello there"), Some("hello there"));
+        assert_eq!(words("[heard in song.mp3] la la"), Some("la la"));
+        assert_eq!(words("[seen in cat.png, a guess] A cat."), None);
+        assert_eq!(words("look at this"), None);
     }
 
     #[test]

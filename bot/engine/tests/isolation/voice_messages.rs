@@ -79,7 +79,7 @@ async fn why_shows_what_was_heard_to_those_who_read_the_message() {
     scene.say(ANN, DM_ANN, "[said aloud] thank you, quiet").await;
     assert!(!scene.command(ANN, DM_ANN, "/why").await.contains("I heard"));
     scene.speak(ANN, DM_ANN, b" ").await;
-    assert!(scene.command(ANN, DM_ANN, "/why").await.starts_with("I heard no words in it.\n"));
+    assert!(scene.command(ANN, DM_ANN, "/why").await.starts_with("I heard no words in the recording.\n"));
 }
 
 #[tokio::test]
