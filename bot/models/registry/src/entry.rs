@@ -1,6 +1,5 @@
 //! The registry's entry for a model.
 
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
