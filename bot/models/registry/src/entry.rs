@@ -1,6 +1,5 @@
 //! The registry's entry for a model.
 
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
