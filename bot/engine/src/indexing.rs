@@ -223,20 +223,26 @@ impl Indexer {
     async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
         let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Embed);
         let texts: Vec<String> = work.iter().flat_map(IndexWork::to_embed).cloned().collect();
-        let mut vectors = self.embed_cached(texts, pace).await?.into_iter();
+        let mut vectors = self.embed_cached(texts, pace, None).await?.into_iter();
         let embedded = work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect();
         clock.done();
         embedded
     }
 
     /// Embeds texts of which most were embedded before, such as earlier statements that new ones are compared with. The
-    /// cache keeps their vectors, and loses them with each forgetting.
-    pub(crate) async fn embed_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
-        self.embed_cached(texts, Pace::AtOnce).await
+    /// cache keeps their vectors, and loses them with each forgetting. `forgettings` was counted before the texts were read.
+    pub(crate) async fn embed_known(&self, texts: Vec<String>, forgettings: u64) -> Result<Vec<Vec<f32>>, Error> {
+        self.embed_cached(texts, Pace::AtOnce, Some(forgettings)).await
     }
 
-    /// Embeds the texts whose vectors are not cached, and caches them.
-    async fn embed_cached(&self, texts: Vec<String>, pace: Pace) -> Result<Vec<Vec<f32>>, Error> {
+    /// Embeds the texts whose vectors are not cached, and caches them: always while no scrub can run, or else if nothing was
+    /// forgotten since `forgettings` was counted.
+    async fn embed_cached(
+        &self,
+        texts: Vec<String>,
+        pace: Pace,
+        forgettings: Option<u64>,
+    ) -> Result<Vec<Vec<f32>>, Error> {
         let now = self.services.clock.now();
         let wanted = texts.clone();
         let cached = self
@@ -258,7 +264,11 @@ impl Indexer {
                 vectors[*index] = Some(vector.clone());
             }
             let stored = self.services.blocking(move |memory| {
-                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.embeddings().put(text, vector, now))
+                let cache = memory.embeddings();
+                match forgettings {
+                    Some(forgettings) => cache.put_known(&unknown, &fresh, forgettings, now),
+                    None => unknown.iter().zip(&fresh).try_for_each(|(text, vector)| cache.put(text, vector, now)),
+                }
             });
             if let Err(error) = stored.await {
                 tracing::warn!(%error, "cannot write to the embedding cache");

@@ -42,6 +42,28 @@ impl EmbeddingCache<'_> {
         self.0.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
     }
 
+    /// Returns how many times something was forgotten since this memory was opened, for [`EmbeddingCache::put_known`].
+    pub fn forgettings(self) -> u64 {
+        self.0.forgettings.load(Ordering::SeqCst)
+    }
+
+    /// Caches the vectors of texts that were read from memory after `forgettings` was counted. If something was forgotten
+    /// since then, it may be among the texts, and its vector would outlive the scrub. Then nothing is cached.
+    pub fn put_known(
+        self,
+        texts: &[String],
+        vectors: &[Vec<f32>],
+        forgettings: u64,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if self.forgettings() != forgettings {
+            return Ok(());
+        }
+        texts.iter().zip(vectors).try_for_each(|(text, vector)| self.put(text, vector, now))?;
+        // A forgetting and its scrub may have ended while they were written.
+        if self.forgettings() == forgettings { Ok(()) } else { self.0.forgetting().ask_for_scrub() }
+    }
+
     /// Removes expired vectors and returns how many.
     pub fn sweep(self, now: Timestamp) -> Result<usize, Error> {
         self.0.working.sweep(now)

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -170,8 +171,9 @@ impl Forgetting<'_> {
             codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.0.next_number()?), &gone)?;
         }
         self.0.files().commit_letting_go(batch, Durability::Flushed)?;
+        self.0.forgettings.fetch_add(1, Ordering::SeqCst);
         self.0.origins.clear();
-        self.0.mark_times.clear();
+        self.0.mark_lists.clear();
         Ok(())
     }
 
@@ -449,6 +451,8 @@ impl Forgetting<'_> {
     /// Requests a scrub. Callers do this before they remove rows: a crash in between costs a needless scrub, but never
     /// loses a needed one.
     pub(crate) fn ask_for_scrub(self) -> Result<(), Error> {
+        // Before a scrub can run: what is cached after it must see this.
+        self.0.forgettings.fetch_add(1, Ordering::SeqCst);
         let _asking = self.0.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.store.ready()?;
         let mut batch = Batch::new();

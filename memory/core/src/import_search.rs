@@ -6,7 +6,7 @@
 use azera_types::{ChatId, MemoryId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 
 use crate::domains::Imports;
-use crate::imports::ImportedChat;
+use crate::imports::{ImportState, ImportedChat};
 use crate::rows::{ChatRow, Kind, MessageRow};
 use crate::{Batch, Durability, Entry, Error, Order, ReadScope, Table, codec, keys};
 
@@ -49,6 +49,13 @@ pub struct PendingImport {
     pub is_read: bool,
     /// True if its statements wait to be compared with what the person said elsewhere.
     pub waits: bool,
+}
+
+/// Who goes through an imported chat.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Classifiers,
+    Model,
 }
 
 impl Imports<'_> {
@@ -142,30 +149,30 @@ impl Imports<'_> {
 
     /// Notes that a chat was searched up to the message before the number `next`. Returns false if nothing is left.
     pub fn note_searched(self, chat: &ChatId, next: u64) -> Result<bool, Error> {
-        self.note(chat, next, |unsearched, _| unsearched)
+        self.note(chat, next, Reader::Classifiers)
     }
 
-    /// Notes that a chat model read a chat up to the message before the number `next`. Returns false if nothing is left.
+    /// Notes that a chat model read a chat up to the message before the number `next`. Returns false if nothing is left;
+    /// then the statements of the chat wait to be compared.
     pub fn note_read(self, chat: &ChatId, next: u64) -> Result<bool, Error> {
-        self.note(chat, next, |_, unread| unread)
+        self.note(chat, next, Reader::Model)
     }
 
-    fn note(
-        self,
-        chat: &ChatId,
-        next: u64,
-        which: impl for<'b> FnOnce(&'b mut Option<u64>, &'b mut Option<u64>) -> &'b mut Option<u64>,
-    ) -> Result<bool, Error> {
+    fn note(self, chat: &ChatId, next: u64, reader: Reader) -> Result<bool, Error> {
         let _writing = self.0.writing(chat)?;
         // It may have been forgotten meanwhile.
         let Some(mut row) = self.0.chats().get(chat)? else { return Ok(false) };
         let is_left = !self.log_from(chat, next, 1)?.is_empty();
-        let Some(ImportedChat::Kept { unsearched, unread, .. }) = &mut row.imported else { return Ok(false) };
-        let from = which(unsearched, unread);
+        let Some(ImportedChat::Kept { unsearched, unread, waits, .. }) = &mut row.imported else { return Ok(false) };
+        let from = match reader {
+            Reader::Classifiers => unsearched,
+            Reader::Model => unread,
+        };
         match *from {
             Some(before) if before <= next => *from = is_left.then_some(next),
             stays => return Ok(stays.is_some()),
         }
+        *waits |= reader == Reader::Model && !is_left;
         self.put(&row)?;
         Ok(is_left)
     }
@@ -216,14 +223,17 @@ impl Imports<'_> {
         Ok(marked)
     }
 
-    /// Returns the number of messages of a chat from the message with this number on.
+    /// Returns the number of messages of a chat from the message with this number on, without forgotten ones.
     pub(crate) fn count_from(self, chat: &ChatId, from: u64) -> Result<usize, Error> {
         let (mut count, mut from) = (0, from);
         loop {
             let entries = self.log_from(chat, from, PAGE)?;
             let Some((last, _)) = entries.last() else { return Ok(count) };
             from = keys::number("chat_log", last)?.saturating_add(1);
-            count += entries.len();
+            for (_, value) in &entries {
+                let id = codec::decode(Table::ChatLog, value)?;
+                count += usize::from(self.message_state(&id)? == ImportState::Kept);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
-use crate::comparable::MarkTimes;
+use crate::comparable::MarkLists;
 use crate::picture_order::PictureOrder;
 use crate::recall::AuthorCache;
 use crate::record::Record;
@@ -97,7 +97,9 @@ pub struct Memory {
     /// Which pictures there are.
     pub(crate) picture_order: Mutex<PictureOrder>,
     pub(crate) origins: AuthorCache,
-    pub(crate) mark_times: MarkTimes,
+    pub(crate) mark_lists: MarkLists,
+    /// Counts how many times rows were removed whose bytes are to be overwritten.
+    pub(crate) forgettings: AtomicU64,
     pub(crate) embedding_lookups: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
 }
@@ -149,7 +151,8 @@ impl Memory {
             states: Mutex::new(()),
             picture_order: Mutex::default(),
             origins: AuthorCache::default(),
-            mark_times: MarkTimes::default(),
+            mark_lists: MarkLists::default(),
+            forgettings: AtomicU64::new(0),
             embedding_lookups: AtomicU64::new(0),
             embeddings_cached: AtomicU64::new(0),
         };

@@ -109,7 +109,7 @@ impl Memories<'_> {
             marked.push(memory);
         }
         self.0.store.commit(batch, Durability::Soon)?;
-        marked.iter().for_each(|memory| self.0.mark_times.add(memory));
+        marked.iter().for_each(|memory| self.0.mark_lists.add(memory));
         Ok(!marked.is_empty())
     }
 
@@ -137,30 +137,18 @@ impl Memories<'_> {
     /// Returns the salient memories of a person that `read_scope` allows, newest first, at most `limit`. A statement
     /// that was repeated in more words is listed once.
     pub fn salient(self, read_scope: &ReadScope, person: &PersonId, limit: usize) -> Result<Vec<MemoryRow>, Error> {
-        self.newest_marked(read_scope, person, limit, usize::MAX)
-    }
-
-    /// Returns what [`Memories::salient`] does, but reads at most `most_read` marks of each scope.
-    pub(crate) fn newest_marked(
-        self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        limit: usize,
-        most_read: usize,
-    ) -> Result<Vec<MemoryRow>, Error> {
         let mut retained = Vec::new();
         for grant in read_scope.grants() {
             let prefix = keys::prefix(&[person.as_str(), &grant.scope.to_string()]);
-            let (mut after, mut here, mut read) = (None::<Vec<u8>>, 0, 0);
-            while here < limit && read < most_read {
+            let (mut after, mut here) = (None::<Vec<u8>>, 0);
+            while here < limit {
                 let page = self.0.store.scan(Table::Marks, &prefix, after.as_deref(), Order::Descending, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.clone());
                 for (key, _) in page {
-                    if here == limit || read == most_read {
+                    if here == limit {
                         break;
                     }
-                    read += 1;
                     let Some(mut memory) = self.get(read_scope, MemoryId(keys::number("marks", &key)?))? else {
                         continue;
                     };

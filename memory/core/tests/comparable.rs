@@ -51,10 +51,14 @@ fn read_scope(memory: &Memory, with_project: bool) -> ReadScope {
 
 /// Adds a message of Ann to one of four chats; two of them are in her project.
 fn add(memory: &Memory, number: usize, chat: usize, said_at: i64) {
+    add_for("azera", memory, number, chat, said_at);
+}
+
+fn add_for(persona: &str, memory: &Memory, number: usize, chat: usize, said_at: i64) {
     let import = Import {
         id: format!("i{chat}"),
         by: ann(),
-        persona: PersonaId::new("azera").unwrap(),
+        persona: PersonaId::new(persona).unwrap(),
         scope: scope(chat),
         file: "talks.json".into(),
         format: "chatgpt".into(),
@@ -176,4 +180,47 @@ fn a_statement_behind_a_thousand_repetitions_may_be_left_out() {
     let found = memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap();
     let found: Vec<&MessageId> = found.iter().flat_map(|memory| &memory.sources).collect();
     assert_eq!(found, [&id(REPEATED), &id(0)], "an old statement is compared with what was said before it");
+}
+
+/// One persona got an import of more statements than are read. Another one finds the statements that it marked.
+#[test]
+fn marks_of_another_persona_hide_nothing() {
+    const OF_ANOTHER: usize = 1_025;
+    let memory = record(Arc::new(RamStore::new()));
+    add(&memory, 0, 0, 1);
+    add(&memory, 1, 0, 3);
+    (0..2).for_each(|number| mark(&memory, number, None));
+    for number in 2..2 + OF_ANOTHER {
+        add_for("areza", &memory, number, 4, 2);
+        mark(&memory, number, None);
+    }
+    let read_scope = read_scope(&memory, false);
+    let found = |number: usize| {
+        let row = memory.messages().get(&read_scope, &id(number)).unwrap().unwrap();
+        let found = memory.memories().comparable(&read_scope, &ann(), &row, 1).unwrap();
+        found.into_iter().flat_map(|memory| memory.sources).collect::<Vec<_>>()
+    };
+    let (new, old) = (2 + OF_ANOTHER, 3 + OF_ANOTHER);
+    add(&memory, new, 0, 4);
+    assert_eq!(found(new), [id(1)], "it is compared with the newest one");
+    add(&memory, old, 0, 2);
+    assert_eq!(found(old), [id(1), id(0)], "and an old one with the last one before it, too");
+    // What is marked after a list was read is found as well.
+    mark(&memory, new, None);
+    assert_eq!(found(old), [id(new), id(0)]);
+}
+
+/// A statement is forgotten while its vector is made. The vector is not cached after that.
+#[test]
+fn the_vector_of_a_forgotten_statement_is_not_cached() {
+    let memory = record(Arc::new(RamStore::new()));
+    (0..2).for_each(|number| add(&memory, number, 0, 1));
+    let (cache, texts) = (memory.embeddings(), ["statement number 0".to_owned()]);
+    let is_cached = || cache.get(&texts[0], at(1)).unwrap().is_some();
+    let before = cache.forgettings();
+    memory.forgetting().forget(&Forget::Message(id(0)), false).unwrap();
+    cache.put_known(&texts, &[vec![1.0]], before, at(1)).unwrap();
+    assert!(!is_cached());
+    cache.put_known(&texts, &[vec![1.0]], cache.forgettings(), at(1)).unwrap();
+    assert!(is_cached());
 }

@@ -387,13 +387,17 @@ fn a_chat_model_reads_an_import_once_and_apart_from_the_search() {
     let pending = memory.imports().pending().unwrap();
     assert_eq!((pending.len(), pending[0].is_searched, pending[0].is_read, pending[0].waits), (1, false, false, false));
     assert!(!memory.imports().note_read(&chat, end).unwrap());
-    assert!(memory.imports().pending().unwrap()[0].is_read && to_read(&memory, "ann", "c").is_none());
+    let pending = memory.imports().pending().unwrap();
+    assert!(pending[0].is_read && pending[0].waits && to_read(&memory, "ann", "c").is_none());
     assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 3, "it was not searched");
+    memory.forgetting().forget(&Forget::Message(MessageId::new("c:3").unwrap()), false).unwrap();
+    assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 2, "nobody searches a forgotten one");
     assert!(!memory.imports().note_searched(&chat, end).unwrap());
+    memory.imports().set_waiting(&chat, false).unwrap();
     assert_eq!(memory.imports().pending().unwrap(), []);
     assert_eq!(memory.imports().list(&person("ann")).unwrap()[0].unsearched, 0);
     memory.imports().add(&first, message("c", 4, "ann", "plum"), at(200)).unwrap();
-    assert_eq!(to_read(&memory, "ann", "c").unwrap().0, [3, 4], "only what came later");
+    assert_eq!(to_read(&memory, "ann", "c").unwrap().0, [4], "only what came later");
     memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
     assert!(!memory.imports().note_read(&chat, end).unwrap(), "a late note brings nothing back");
     assert_eq!((memory.imports().pending().unwrap().len(), to_read(&memory, "ann", "c")), (0, None));
@@ -436,6 +440,7 @@ fn an_import_of_an_older_version_is_searched_once_more() {
     assert_eq!((part, to_read(&memory, "ann", "c").unwrap().0), (vec![1, 2], vec![1, 2]));
     let chat = ChatId::new("c").unwrap();
     assert!(!memory.imports().note_searched(&chat, end).unwrap() && !memory.imports().note_read(&chat, end).unwrap());
+    memory.imports().set_waiting(&chat, false).unwrap();
     assert_eq!(
         (memory.imports().search_older().unwrap(), memory.imports().pending().unwrap()),
         (0, Vec::new()),

@@ -85,12 +85,14 @@ impl Background {
     ) -> Result<(), Error> {
         let learning = &self.services.measurements.learning;
         let clock = StageClock::start(learning, LearningStage::Deduplicate);
-        let (of, who, statement) = (read_scope.clone(), person.clone(), row.clone());
-        let read = move |memory: &Memory| memory.memories().comparable(&of, &who, &statement, COMPARED);
-        let earlier = self.services.blocking(read).await?;
+        let Some((earlier, forgettings)) = self.earlier(read_scope, person, row).await? else { return Ok(()) };
         let gist = row.text.as_str().get(salience.from..salience.to).unwrap_or(row.text.as_str()).to_owned();
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
-        let vectors = if earlier.is_empty() { Vec::new() } else { self.indexer.embed_known(texts.collect()).await? };
+        let vectors = if earlier.is_empty() {
+            Vec::new()
+        } else {
+            self.indexer.embed_known(texts.collect(), forgettings).await?
+        };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
@@ -149,6 +151,25 @@ impl Background {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
         away.map_or(Ok(()), Err)
+    }
+
+    /// Returns what a statement is compared with, and how many times something was forgotten before that was read; `None` if
+    /// the statement itself was forgotten meanwhile.
+    async fn earlier(
+        &self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        row: &MessageRow,
+    ) -> Result<Option<(Vec<MemoryRow>, u64)>, Error> {
+        let (of, who, statement) = (read_scope.clone(), person.clone(), row.clone());
+        let read = move |memory: &Memory| {
+            let forgettings = memory.embeddings().forgettings();
+            if memory.messages().get(&of, &statement.id)?.is_none() {
+                return Ok(None);
+            }
+            Ok(Some((memory.memories().comparable(&of, &who, &statement, COMPARED)?, forgettings)))
+        };
+        self.services.blocking(read).await
     }
 
     /// Returns which of these memories are contradicted by what the person says now: their messages and salience.

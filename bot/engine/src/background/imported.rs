@@ -151,6 +151,8 @@ impl Background {
         if !self.imports.lock().may_be_older {
             return Ok(());
         }
+        // A step that runs now would note its place over the beginning.
+        let _none_runs = self.imports.searching.lock().await;
         let chats = self.services.blocking(|memory| memory.imports().search_older()).await?;
         if chats > 0 {
             tracing::info!(chats, "imports of an older version are searched once more");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use azera_memory::{ExtractionProgress, MessageRow, PendingImport, UnsearchedPart};
-use azera_types::{PersonId, PersonaId, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Timestamp};
 
 use super::TRY_AGAIN;
 use super::agenda::PersonaPlace;
@@ -33,6 +33,8 @@ pub(super) struct Requests(Mutex<Asked>);
 struct Asked {
     day: String,
     times: HashMap<(PersonaId, PersonId), u32>,
+    /// The chats whose reading failed, the last one last.
+    failed: Vec<ChatId>,
 }
 
 impl Requests {
@@ -44,7 +46,7 @@ impl Requests {
     fn on(&self, day: &str, import: &PendingImport) -> u32 {
         let mut asked = self.lock();
         if asked.day != day {
-            *asked = Asked { day: day.to_owned(), times: HashMap::new() };
+            (asked.day, asked.times) = (day.to_owned(), HashMap::new());
         }
         asked.times.get(&key(import)).copied().unwrap_or_default()
     }
@@ -52,6 +54,20 @@ impl Requests {
     /// Counts one more.
     pub(super) fn note(&self, import: &PendingImport) {
         *self.lock().times.entry(key(import)).or_default() += 1;
+    }
+
+    /// Notes that the reading of a chat failed.
+    fn note_failed(&self, chat: &ChatId) {
+        let failed = &mut self.lock().failed;
+        failed.retain(|one| one != chat);
+        failed.push(chat.clone());
+    }
+
+    /// Puts the chats whose reading failed behind the others, the last one last. Forgets those that wait no more.
+    fn sort(&self, unread: &mut [&PendingImport]) {
+        let failed = &mut self.lock().failed;
+        failed.retain(|chat| unread.iter().any(|import| import.chat == *chat));
+        unread.sort_by_key(|import| failed.iter().position(|chat| *chat == import.chat));
     }
 }
 
@@ -73,14 +89,21 @@ impl Background {
     /// Lets the model read as much as one turn allows. Returns false if something is left for the next turn.
     pub(super) async fn read_some_imports(&self, pending: &[PendingImport], now: Timestamp) -> Result<bool, Error> {
         let (mut room, mut failed) = (PARTS_AT_ONCE, None);
-        for import in pending.iter().filter(|import| !import.is_read) {
+        let mut unread: Vec<&PendingImport> = pending.iter().filter(|import| !import.is_read).collect();
+        self.imports.requests.sort(&mut unread);
+        for import in unread {
             match self.read_import(import, now, &mut room).await {
                 Ok(TurnEnd::Whole) => {}
                 Ok(TurnEnd::NoRequestsLeft) => self.imports.look_again(after(now, TRY_AGAIN)),
-                Ok(TurnEnd::Full) => return Ok(false),
-                // A model that is away is away for all.
-                Err(error) if error.is_transient() => return Err(error),
-                Err(error) => failed = Some(error),
+                // What failed used up its part of the turn. A model that is away is not asked again at once.
+                Ok(TurnEnd::Full) => return failed.map_or(Ok(false), Err),
+                // Live chat comes first.
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                // One chat must not hold up the others.
+                Err(error) => {
+                    self.imports.requests.note_failed(&import.chat);
+                    failed = Some(error);
+                }
             }
         }
         failed.map_or(Ok(true), Err)
@@ -118,10 +141,24 @@ impl Background {
                 progress: ExtractionProgress { seq: from.saturating_sub(1), ..ExtractionProgress::none() },
                 now,
             };
-            self.search(search).await?;
-            let chat = import.chat.clone();
-            self.services.blocking(move |memory| memory.imports().note_read(&chat, next)).await?;
+            if !self.search(search).await? {
+                continue;
+            }
+            // What follows may be nobody's words, or forgotten.
+            self.note_read(&import.chat, next).await?;
         }
+    }
+
+    /// Notes that a chat was read up to the message before the number `next`. Its statements wait to be compared when all
+    /// of it was read: a comparison that fails then repeats no request about the chat.
+    pub(super) async fn note_read(&self, chat: &ChatId, next: u64) -> Result<(), Error> {
+        let of = chat.clone();
+        if !self.services.blocking(move |memory| memory.imports().note_read(&of, next)).await? {
+            // The record says that the chat waits. A comparison that began before is not enough.
+            self.imports.note_grown(chat);
+            self.imports.wake(self.services.clock.now());
+        }
+        Ok(())
     }
 
     /// Returns how many more requests about the imports of a person are allowed today.

@@ -57,9 +57,8 @@ impl Background {
             () = self.judge.classifiers.settled() => true,
         };
         let searched = if is_settled { self.search_unsearched(chats, ASKED_FOR, stop).await } else { Ok(false) };
-        if !matches!(searched, Ok(true)) {
-            self.search_imports_soon();
-        }
+        // The background goes on with what is left, and lets a model read what was searched.
+        self.search_imports_soon();
         searched
     }
 

@@ -1,5 +1,6 @@
 //! Searches a finished conversation for what is worth keeping: by classifiers, and by the chat model if it is good enough.
 //! `imported_reading` has parts of imported conversations read by the model in the same way.
+//! Failed requests about imports count for the day, too.
 //!
 //! The model reads a conversation chunk by chunk. After each chunk its marks and then the progress are stored, so a
 //! crash or a model that is away costs at most one chunk, and searching it again gives the same marks. While the model is
@@ -82,7 +83,9 @@ impl Background {
             PersonaPlace { platform: talk.platform.clone(), place: place.scope(), persona: talk.persona.clone() };
         let progress = before.unwrap_or_else(ExtractionProgress::none);
         let classified = self.classified(&classifiers, &rows, &is_new).await?;
-        self.search(Search { of: Origin::Talk(talk), home, read_scope, rows, is_new, classified, progress, now }).await
+        self.search(Search { of: Origin::Talk(talk), home, read_scope, rows, is_new, classified, progress, now })
+            .await
+            .map(drop)
     }
 
     /// Returns the newest messages of a chat: [`LOOKED_AT`], or as many as memory returns at once if the last search does
@@ -117,8 +120,9 @@ impl Background {
         self.find_salient(classifiers, &new.collect::<Vec<_>>()).await
     }
 
-    /// Lets the model search a conversation, or marks what the classifiers found.
-    pub(super) async fn search(&self, mut search: Search<'_>) -> Result<(), Error> {
+    /// Lets the model search a conversation, or marks what the classifiers found. Returns false if the rest of an import is
+    /// still to be read, because an answer was cut off.
+    pub(super) async fn search(&self, mut search: Search<'_>) -> Result<bool, Error> {
         let setting = self.minds.overrides(&search.home.platform, &search.home.place).await?.garden.extract_with_model;
         let names = DisplayNames::new(&search.home.place, search.rows.iter().map(|row| &row.author), []);
         let names: Vec<String> = search.rows.iter().map(|row| names.of(&row.author)).collect();
@@ -134,9 +138,14 @@ impl Background {
                 return Err(Error::Interrupted);
             }
             let findings = self.ask_about(&mut search, &transcript, chunk).await?;
-            let end = chunks.get(number + 1).map_or(said.len(), |next| next.searched.start);
+            let cut_off_at = search.of.goes_on_from(chunk, findings.as_ref());
+            let whole = chunks.get(number + 1).map_or(said.len(), |next| next.searched.start);
+            let end = cut_off_at.unwrap_or(whole);
             let marks = search.marks(begin..end, findings);
             self.keep_marks(&mut search, marks, begin..end).await?;
+            if cut_off_at.is_some() {
+                return Ok(false);
+            }
             begin = end;
         }
         if chunks.is_empty() {
@@ -144,7 +153,8 @@ impl Background {
             self.keep_marks(&mut search, marks, 0..said.len()).await?;
         }
         let at_end = search.progress.whole(search.now);
-        self.store_progress(&mut search, at_end).await
+        self.store_progress(&mut search, at_end).await?;
+        Ok(true)
     }
 
     /// Asks the model about a chunk. Returns `None` if the classifiers are to search it instead.
@@ -167,7 +177,12 @@ impl Background {
             return Ok(None);
         }
         let found = self.find_in_chunk(transcript, chunk).await;
-        if found.as_ref().err().is_none_or(is_answer) {
+        // A request about an import counts even if it fails: what always fails must not be asked without end.
+        let counts = |error: &Error| match search.of {
+            Origin::Talk(_) => is_answer(error),
+            Origin::Import(_) => !matches!(error, Error::Interrupted),
+        };
+        if found.as_ref().err().is_none_or(counts) {
             self.note_request(search).await?;
         }
         let error = match found {
@@ -176,7 +191,7 @@ impl Background {
         };
         let again = match search.of {
             Origin::Talk(_) => again_after(search.progress, &error),
-            Origin::Import(_) => error.is_transient().then_some(search.progress),
+            Origin::Import(_) => (!skips(&error)).then_some(search.progress),
         };
         match again {
             Some(again) => {
@@ -226,15 +241,20 @@ impl Background {
         marks: Vec<(&MessageRow, Salience)>,
         part: Range<usize>,
     ) -> Result<(), Error> {
+        // The request of an import must not be repeated because a comparison fails. It is compared when all of it was read.
+        let comparison = match search.of {
+            Origin::Talk(_) => Comparison::Now,
+            Origin::Import(_) => Comparison::Later,
+        };
         let mut away = None;
         for (row, salience) in marks {
             let Some(person) = row.author.person() else { continue };
             if !self.still_stands(&search.read_scope, row).await? || self.is_settled(search, row).await? {
                 continue;
             }
-            match self.mark_salient(&search.read_scope, person, row, salience, Comparison::Now).await {
+            match self.mark_salient(&search.read_scope, person, row, salience, comparison).await {
                 // The rest is marked all the same. Then everything is compared again, but not without end.
-                Err(error) if error.is_transient() => away = Some(error),
+                Err(error) if error.is_transient() && comparison == Comparison::Now => away = Some(error),
                 marked => marked?,
             }
         }
@@ -286,8 +306,7 @@ impl Background {
         let talk = match search.of {
             Origin::Talk(talk) => talk,
             Origin::Import(import) => {
-                let (chat, next) = (import.chat.clone(), progress.seq.saturating_add(1));
-                return self.services.blocking(move |memory| memory.imports().note_read(&chat, next).map(drop)).await;
+                return self.note_read(&import.chat, progress.seq.saturating_add(1)).await;
             }
         };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
@@ -318,6 +337,14 @@ impl<'a> Search<'a> {
 }
 
 impl Origin<'_> {
+    /// Returns where the reading of an import goes on if an answer covers only the first messages of a chunk, as where
+    /// almost every sentence is worth keeping.
+    fn goes_on_from(self, chunk: &Chunk, findings: Option<&Findings>) -> Option<usize> {
+        let Self::Import(_) = self else { return None };
+        let end = findings?.searched.end;
+        (chunk.searched.start < end && end < chunk.searched.end).then_some(end)
+    }
+
     fn said<'a>(self, row: &'a MessageRow, name: &'a str) -> ConversationMessage<'a> {
         let is_bot = match self {
             Self::Talk(_) => row.author.person().is_none(),
@@ -331,6 +358,13 @@ impl Origin<'_> {
 /// Returns true for an error with which the model answered: its work is done, and counts for the day.
 fn is_answer(error: &Error) -> bool {
     !error.is_transient()
+}
+
+/// Returns true for an error after which the same request fails again: the model cannot read this part of an import. With
+/// every other error it read nothing, as without a key, and the part waits.
+fn skips(error: &Error) -> bool {
+    use azera_model_api::Error::{Invalid, TooLong};
+    matches!(error, Error::NoAnswer | Error::Model(TooLong { .. } | Invalid(_)))
 }
 
 /// Returns the progress with which a search begins again after the model gave no answer; `None` if the classifiers search

@@ -30,6 +30,8 @@ impl Commands {
         };
         let name = model.info().name.clone();
         *self.services.model.write().unwrap_or_else(PoisonError::into_inner) = model;
+        // It may read imports that the model before it did not read.
+        self.background.search_imports_soon();
         Ok(done(format!(
             "From now on {name} answers, until the next start. `azera models use` chooses the model for later starts."
         )))

@@ -28,6 +28,10 @@ pub struct Reader {
     /// The transcripts that it was asked about.
     transcripts: Arc<Mutex<Vec<String>>>,
     is_away: AtomicBool,
+    /// True while it answers nothing but requests for extraction.
+    pub compares_nothing: AtomicBool,
+    /// True while its key is refused.
+    pub is_refused: AtomicBool,
     /// Transcripts that it still reads before it is away.
     pub left: AtomicUsize,
 }
@@ -45,7 +49,8 @@ impl Reader {
             seen.lock().unwrap().push(transcript);
             answer
         }));
-        Arc::new(Self { model, transcripts, is_away: AtomicBool::new(false), left: AtomicUsize::new(usize::MAX) })
+        let [is_away, compares_nothing, is_refused] = [false; 3].map(AtomicBool::new);
+        Arc::new(Self { model, transcripts, is_away, compares_nothing, is_refused, left: AtomicUsize::new(usize::MAX) })
     }
 
     pub fn transcripts(&self) -> Vec<String> {
@@ -80,6 +85,11 @@ impl ChatModel for Reader {
             if self.is_away.load(Ordering::SeqCst) || !reads {
                 return Err(Error::Unavailable("it is away".into()));
             }
+            if self.is_refused.load(Ordering::SeqCst) {
+                return Err(Error::Engine("the key was revoked".into()));
+            }
+        } else if self.compares_nothing.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("it is away".into()));
         }
         self.model.chat(request).await
     }

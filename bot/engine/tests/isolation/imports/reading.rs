@@ -94,6 +94,77 @@ async fn an_import_waits_for_a_model_that_is_away() {
     assert_eq!(reader.transcripts().len(), 1);
 }
 
+/// A comparison that fails repeats no request about the import. The statements wait to be compared.
+#[tokio::test]
+async fn a_failed_comparison_reads_nothing_again() {
+    let reader = Reader::new(Arc::new(quote_all));
+    let scene = scene_read_by(&reader).await;
+    reader.compares_nothing.store(true, Ordering::SeqCst);
+    let said = ["my dentist appointment is on tuesday", "my dentist appointment is on friday now"];
+    scene.import_dull("visits", &said);
+    for _ in 0..12 {
+        scene.wait(10 * 60).await;
+    }
+    assert_eq!((reader.transcripts().len(), scene.unread()), (1, Vec::new()));
+    assert_eq!((scene.gists_of_ann().len(), scene.uncompared()), (2, vec!["import:visits".to_owned()]));
+    reader.compares_nothing.store(false, Ordering::SeqCst);
+    scene.wait(3_600).await;
+    assert_eq!((reader.transcripts().len(), scene.uncompared()), (1, Vec::new()));
+}
+
+/// Without a key the model reads nothing, so nothing counts as read.
+#[tokio::test]
+async fn an_import_waits_for_a_key() {
+    let reader = Reader::new(Arc::new(quote_all));
+    let scene = scene_read_by(&reader).await;
+    reader.is_refused.store(true, Ordering::SeqCst);
+    scene.import_dull("long", &["it was so quiet"]);
+    scene.wait(3_600).await;
+    assert_eq!((scene.unread(), scene.gists_of_ann()), (vec!["import:long".to_owned()], Vec::new()));
+    reader.is_refused.store(false, Ordering::SeqCst);
+    scene.wait(3_600).await;
+    assert_eq!((scene.unread(), scene.gists_of_ann()), (Vec::new(), vec!["it was so quiet".to_owned()]));
+}
+
+/// A command searches an import in which the classifiers find nothing. The model reads it without a restart.
+#[tokio::test]
+async fn what_a_command_searched_is_read_soon() {
+    let reader = Reader::new(Arc::new(quote_all));
+    let scene = scene_read_by(&reader).await;
+    scene.wait(3_600).await;
+    scene.import_dull("long", &["it was so quiet"]);
+    assert!(scene.search_imports().await);
+    scene.wait(3_600).await;
+    assert_eq!((scene.unread(), scene.gists_of_ann()), (Vec::new(), vec!["it was so quiet".to_owned()]));
+}
+
+/// An answer that was cut off covers the first messages. The model is asked about the others once more.
+#[tokio::test]
+async fn what_an_answer_does_not_cover_is_read_again() {
+    let cut_off = |transcript: &str| {
+        let whole = quote_all(transcript);
+        match whole.match_indices("},{").nth(1) {
+            Some((end, _)) => whole.chars().take(end + 2).collect(),
+            None => whole,
+        }
+    };
+    let reader = Reader::new(Arc::new(cut_off));
+    let scene = scene_read_by(&reader).await;
+    let said = [
+        "one door is open",
+        "two lamps are lit",
+        "the third shelf is mine",
+        "four cups are blue",
+        "the fifth key is lost",
+    ];
+    scene.import_dull("dense", &said);
+    for _ in 0..4 {
+        scene.wait(3_600).await;
+    }
+    assert_eq!((scene.unread(), reader.transcripts().len()), (Vec::new(), 3));
+    assert_eq!(scene.gists_of_ann(), said);
+}
+
 /// The model goes away after the first request, and the machine restarts.
 #[tokio::test]
 async fn a_restart_between_two_requests_repeats_and_loses_nothing() {
