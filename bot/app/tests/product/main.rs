@@ -34,6 +34,8 @@ mod odd_servers;
 mod painter;
 mod personas;
 mod pictures;
+#[cfg(unix)]
+mod reranking;
 mod safety;
 mod say;
 mod server_replies;
