@@ -1,7 +1,5 @@
 //! The registry's entry for a model.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
