@@ -55,7 +55,8 @@ pub struct Models {
     /// tokens need more memory.
     #[schemars(range(min = 512, max = 1_048_576))]
     pub context_tokens: u32,
-    /// Processor threads for the models; 0 uses one for each core. Embedding uses half of the cores, and at most four.
+    /// Processor threads for the models; 0 uses one for each core. Embedding and reranking use half of the cores each,
+    /// and at most four.
     #[schemars(range(min = 0, max = 1024))]
     pub threads: u32,
     /// Layers of the model on the GPU, in a build with GPU support. When unset: all of them. With 0, training does not

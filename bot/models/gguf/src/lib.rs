@@ -13,6 +13,7 @@ mod quantize;
 mod read;
 mod skeleton;
 mod tensor_type;
+mod vocabulary;
 mod widen;
 mod write;
 
@@ -22,6 +23,7 @@ pub use quantize::{Q8_0_BLOCK, quantize_q8_0};
 pub use read::{GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
 pub use skeleton::Skeleton;
 pub use tensor_type::TensorType;
+pub use vocabulary::repeated_token;
 pub use widen::q4_1_to_q8_0;
 pub use write::{GgufFile, Tensor, Value};
 

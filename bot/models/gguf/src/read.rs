@@ -39,6 +39,8 @@ pub struct GgufHeader {
     pub embedding_length: Option<u64>,
     /// How token vectors are pooled, if the file says so: 0 none, 1 mean, 2 first token, 3 last token, 4 rank.
     pub pooling_type: Option<u64>,
+    /// True if the file has a head that turns a text into scores. Rerankers have one, and often no pooling type.
+    pub has_score_head: bool,
     /// The name of the quantization, such as `Q4_K_M`, if it is known.
     pub quantization: Option<&'static str>,
     /// True if the file contains a chat template.
@@ -92,6 +94,8 @@ impl GgufHeader {
             context_length: of_model("context_length"),
             embedding_length: of_model("embedding_length"),
             pooling_type: of_model("pooling_type"),
+            // Its head is a single layer.
+            has_score_head: tensors.has_score || tensors.has_classifier && architecture == "jina-bert-v2",
             quantization: number(&retained, "general.file_type").and_then(file_type_name),
             has_chat_template: retained.contains_key("tokenizer.chat_template"),
             split_count: number(&retained, "split.count").unwrap_or(1).max(1),
@@ -135,6 +139,10 @@ struct Tensors {
     parameters: u64,
     /// The end of the last tensor, relative to the start of the tensor data.
     data_bytes: u64,
+    /// True if there is a layer that gives scores.
+    has_score: bool,
+    /// True if there is a layer before it.
+    has_classifier: bool,
 }
 
 /// Reads the values of a header, and counts the bytes.
@@ -250,10 +258,14 @@ impl<R: Read> Reader<R> {
     }
 
     fn tensors(&mut self, count: u64) -> Result<Tensors, GgufError> {
-        let mut sum = Tensors { parameters: 0, data_bytes: 0 };
+        let mut sum = Tensors { parameters: 0, data_bytes: 0, has_score: false, has_classifier: false };
         for _ in 0..count {
             let name_length = limited("tensor name length", self.u64()?, MAX_KEY_BYTES)?;
-            self.skip(name_length)?;
+            match self.bytes(name_length)?.as_slice() {
+                b"cls.output.weight" => sum.has_score = true,
+                b"cls.weight" => sum.has_classifier = true,
+                _ => {}
+            }
             let dimensions = self.u32()?;
             if dimensions > MAX_DIMENSIONS {
                 return Err(GgufError::Invalid("number of tensor dimensions"));
@@ -340,6 +352,7 @@ mod tests {
             pooling_type: Some(
                 1,
             ),
+            has_score_head: false,
             quantization: Some(
                 "Q8_0",
             ),
@@ -349,6 +362,24 @@ mod tests {
             expected_bytes: 5794,
         }
         "#);
+    }
+
+    #[test]
+    fn a_head_that_scores_is_found() {
+        fn check(architecture: &str, tensor: &str, expected: bool) {
+            let mut file = GgufFile::default();
+            file.set("general.architecture", Value::String(architecture.into()));
+            let data = vec![7; 128];
+            file.tensors.push(Tensor { name: tensor.into(), dimensions: vec![32], tensor_type: TensorType::F32, data });
+            let mut bytes = Vec::new();
+            file.write(&mut bytes).unwrap();
+            let header = GgufHeader::read(bytes.as_slice()).unwrap();
+            assert_eq!(header.has_score_head, expected, "{architecture}, {tensor}");
+        }
+        check("bert", "cls.output.weight", true);
+        check("bert", "cls.weight", false);
+        check("jina-bert-v2", "cls.weight", true);
+        check("jina-bert-v2", "output.weight", false);
     }
 
     #[test]

@@ -68,17 +68,12 @@ pub(crate) fn threads(requested: Option<usize>) -> i32 {
     i32::try_from(requested.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
 }
 
-/// Returns the number of threads for embedding: at most half of the cores. Threads that compute together wait for the
-/// slowest, so two models on all cores would delay each other.
+/// Returns the number of threads for embedding or reranking: at most half of the cores. Threads that compute together
+/// wait for the slowest, so two models on all cores would delay each other: while one question is reranked, another
+/// reply may be written.
 pub(crate) fn embedding_threads(requested: Option<usize>) -> i32 {
     let most = (cores() / 2).clamp(1, EMBEDDING_THREADS);
     threads(Some(requested.unwrap_or(most).min(most)))
-}
-
-/// Returns the number of threads for reranking. Somebody waits for the answer, and the reply that needs it does not
-/// compute yet.
-pub(crate) fn reranking_threads(requested: Option<usize>) -> i32 {
-    threads(Some(requested.unwrap_or_else(cores).min(EMBEDDING_THREADS)))
 }
 
 fn cores() -> usize {

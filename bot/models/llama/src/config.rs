@@ -194,7 +194,7 @@ pub struct LlamaRerankerConfig {
     pub wait: Duration,
     /// The most tokens that are read of a question and a text together. Limited to the model's trained context.
     pub window_tokens: usize,
-    /// Threads that compute, at most four; `None` uses as many as the process may run on.
+    /// Threads that compute, at most half of the cores and at most four; `None` uses that many.
     pub threads: Option<usize>,
     /// Layers on the GPU; `None` puts all of them there, in a build with GPU support.
     pub gpu_layers: Option<u32>,

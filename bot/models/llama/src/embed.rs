@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
 use azera_model_api::{Embedder, EmbedderInfo, Error, Priority, Purpose};
+use llama_cpp_2::context::params::LlamaPoolingType;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use tokio::sync::mpsc::error::TrySendError;
@@ -58,9 +59,9 @@ impl LlamaEmbedder {
             let engine = move |inbox: Inbox<Request>, ready: &mut dyn FnMut(())| {
                 backend::give_way(niceness);
                 let step_tokens = window.max(EMBED_STEP_TOKENS);
-                let context = context(&model, step_tokens, threads)?;
+                let context = context(&model, step_tokens, threads, LlamaPoolingType::Unspecified)?;
                 ready(());
-                Engine::new(context, inbox).run();
+                Engine::new(context, EMBED_STEP_TOKENS, inbox).run();
                 Ok(())
             };
             Ok(Worker::start(name, COMMANDS, engine)?.0)

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use azera_model_api::Error;
 use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::context::params::{LlamaContextParams, LlamaPoolingType};
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -18,8 +18,8 @@ use crate::worker::{Inbox, Ticket};
 /// The most texts in one step.
 pub const EMBED_STEP_TEXTS: usize = 64;
 
-/// The most tokens in one step, unless a single text has more. In an encoder, every token of a step looks at every
-/// other before the tokens of other texts are masked out, so larger steps cost more than they save.
+/// The most tokens in one step of embedding, unless a single text has more. In an encoder, every token of a step looks
+/// at every other before the tokens of other texts are masked out, so larger steps cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
 /// Texts of one caller. None of them is empty.
@@ -49,8 +49,13 @@ impl Request {
     }
 }
 
-/// Returns a context for steps of at most `step_tokens` tokens.
-pub(crate) fn context(model: &LlamaModel, step_tokens: usize, threads: i32) -> Result<LlamaContext<'_>, Error> {
+/// Returns a context for steps of at most `step_tokens` tokens, which pools as the file says or as `pooling`.
+pub(crate) fn context(
+    model: &LlamaModel,
+    step_tokens: usize,
+    threads: i32,
+    pooling: LlamaPoolingType,
+) -> Result<LlamaContext<'_>, Error> {
     let tokens = position(step_tokens)?;
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(tokens))
@@ -61,6 +66,7 @@ pub(crate) fn context(model: &LlamaModel, step_tokens: usize, threads: i32) -> R
         .with_n_threads_batch(threads)
         .with_kv_unified(true)
         .with_embeddings(true)
+        .with_pooling_type(pooling)
         .with_no_perf(true);
     model
         .new_context(backend::backend()?, params)
@@ -70,27 +76,33 @@ pub(crate) fn context(model: &LlamaModel, step_tokens: usize, threads: i32) -> R
 pub(crate) struct Engine<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
+    /// The most tokens in one step, unless a single text has more. Whether anyone still waits is known between steps.
+    step_tokens: usize,
     inbox: Inbox<Request>,
     queue: VecDeque<Request>,
 }
 
 impl<'m> Engine<'m> {
-    pub(crate) fn new(context: LlamaContext<'m>, inbox: Inbox<Request>) -> Self {
-        let tokens = usize::try_from(context.n_batch()).unwrap_or(EMBED_STEP_TOKENS);
-        Self { context, batch: LlamaBatch::new(tokens, 1), inbox, queue: VecDeque::new() }
+    pub(crate) fn new(context: LlamaContext<'m>, step_tokens: usize, inbox: Inbox<Request>) -> Self {
+        let tokens = usize::try_from(context.n_batch()).unwrap_or(step_tokens);
+        Self { context, batch: LlamaBatch::new(tokens, 1), step_tokens, inbox, queue: VecDeque::new() }
     }
 
     /// Reads texts until the worker stops.
     pub(crate) fn run(mut self) {
         while self.listen() {
-            self.queue.retain(|request| !request.result.is_closed());
-            // The callers may have left.
-            if !self.queue.is_empty() {
-                self.step();
-            }
+            self.turn();
         }
         for request in self.queue.drain(..) {
             request.answer(Some(Error::Stopped));
+        }
+    }
+
+    /// Forgets requests that nobody waits for, and reads the next texts if there are any.
+    fn turn(&mut self) {
+        self.queue.retain(|request| !request.result.is_closed());
+        if !self.queue.is_empty() {
+            self.step();
         }
     }
 
@@ -123,7 +135,7 @@ impl<'m> Engine<'m> {
         while !full && let Some(mut request) = self.queue.pop_front() {
             while let Some(text) = request.texts.get(request.next) {
                 // A text longer than a step is a step of its own.
-                let fits = tokens == 0 || tokens + text.len() <= EMBED_STEP_TOKENS;
+                let fits = tokens == 0 || tokens + text.len() <= self.step_tokens;
                 full = places.len() == EMBED_STEP_TEXTS || !fits;
                 if full {
                     break;
@@ -164,5 +176,43 @@ impl<'m> Engine<'m> {
             request.done += 1;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::rerank;
+    use crate::worker::Worker;
+
+    #[test]
+    fn pairs_that_nobody_waits_for_are_not_read() {
+        const WINDOW: usize = 64;
+        // It has no head that scores, but what the scores are does not matter here.
+        let model = backend::load(&crate::tests::model("minilm-l6-v2"), None).unwrap();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let request = |pairs| {
+            let ticket = Ticket::take(&waiting, pairs, 6).unwrap();
+            Request::new(vec![vec![LlamaToken(2_000); WINDOW]; pairs], ticket)
+        };
+        let ((left, answer), (next, mut next_answer)) = (request(5), request(1));
+        let read = move |inbox: Inbox<Request>, ready: &mut dyn FnMut((Option<usize>, usize))| {
+            let mut engine = rerank::engine(&model, WINDOW, 1, inbox)?;
+            engine.queue.extend([left, next]);
+            engine.turn();
+            let first = engine.queue.front().map(|request| request.done);
+            drop(answer);
+            engine.turn();
+            ready((first, engine.queue.len()));
+            Ok(())
+        };
+        let (_worker, (first, queued)) = Worker::start("test", 1, read).unwrap();
+        assert_eq!(first, Some(1), "a step reads one pair");
+        assert_eq!(queued, 0, "the other four pairs are left out");
+        assert_eq!(next_answer.try_recv().unwrap().unwrap().len(), 1, "the next question is read instead");
+        assert_eq!(waiting.load(Ordering::Acquire), 0);
     }
 }

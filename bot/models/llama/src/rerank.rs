@@ -1,5 +1,7 @@
 //! Cross-encoders: they read a question and a text together, and score how well the text answers.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -7,6 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_breaker::{Breaker, Limits};
 use azera_model_api::{Error, Reranker, RerankerInfo};
+use azera_model_gguf::GgufHeader;
+use llama_cpp_2::context::params::LlamaPoolingType;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use tokio::sync::mpsc::error::TrySendError;
@@ -14,7 +18,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::backend;
 use crate::config::LlamaRerankerConfig;
-use crate::encoder::{EMBED_STEP_TOKENS, Engine, Request, context};
+use crate::encoder::{Engine, Request, context};
 use crate::worker::{Inbox, Ticket, Worker};
 
 /// The most questions at the same time. More are rejected as busy, because each would wait for those before it.
@@ -29,13 +33,10 @@ const MARKS: usize = 4;
 /// The key of files by Azera's own conversion: where the vocabulary of the second segment begins.
 const SECOND_SEGMENT: &str = "azera.second_segment";
 
-/// The value of a file's pooling type if it has a head that scores pairs.
-const POOLING_RANK: &str = "4";
-
 /// A reranking model in llama.cpp, on a thread of its own. The texts stay in this process.
 ///
-/// An answer after [`RerankerInfo::wait`] is dropped, and pairs that were not read by then are left out. After several
-/// late answers in a row the model is left alone for a while.
+/// An answer after [`RerankerInfo::wait`] is dropped. The step that is read then ends, which is about one pair, and pairs
+/// after it are left out. After several late answers in a row the model is left alone for a while.
 ///
 /// Dropping it fails waiting requests with [`Error::Stopped`], and waits for the thread for at most one step.
 #[derive(Debug)]
@@ -62,14 +63,13 @@ struct PairFormat {
 }
 
 impl PairFormat {
-    /// Reads the format of a model. `window` is the most tokens of a pair.
+    /// Reads the format of a cross-encoder. `window` is the most tokens of a pair.
     fn of(model: &LlamaModel, window: usize) -> Result<Self, Error> {
         let key = |key: &str| model.meta_val_str(key).ok();
         let architecture = key("general.architecture").unwrap_or_default();
         let of_model = |name: &str| key(&format!("{architecture}.{name}"));
-        let ranks = of_model("pooling_type").as_deref() == Some(POOLING_RANK) && model.n_cls_out() == 1;
-        if !ranks || of_model("attention.causal").as_deref() != Some("false") {
-            return Err(Error::Load("the file is no cross-encoder with one score for a pair".into()));
+        if model.n_cls_out() != 1 || of_model("attention.causal").as_deref() != Some("false") {
+            return Err(no_cross_encoder());
         }
         let vocab = model.vocab();
         // `LlamaVocab::vocab_type` panics for this type.
@@ -113,6 +113,28 @@ impl PairFormat {
     }
 }
 
+fn no_cross_encoder() -> Error {
+    Error::Load("the file is no cross-encoder with one score for a pair".into())
+}
+
+/// Checks that the file has a head that scores. Its pooling type says nothing: many files of cross-encoders have none,
+/// and llama.cpp gives scores without a head, which are worthless.
+fn require_head(path: &Path) -> Result<(), Error> {
+    let file = File::open(path).map_err(|error| Error::Load(format!("{}: {error}", path.display())))?;
+    let header = GgufHeader::read(file).map_err(|error| Error::Load(format!("{}: {error}", path.display())))?;
+    if header.has_score_head { Ok(()) } else { Err(no_cross_encoder()) }
+}
+
+/// Returns an engine that reads about one pair in a step: what nobody waits for any more is not read.
+pub(crate) fn engine(
+    model: &LlamaModel,
+    window: usize,
+    threads: i32,
+    inbox: Inbox<Request>,
+) -> Result<Engine<'_>, Error> {
+    Ok(Engine::new(context(model, window, threads, LlamaPoolingType::Rank)?, window, inbox))
+}
+
 impl LlamaReranker {
     /// Loads a model and starts its engine. Blocks until it is ready.
     ///
@@ -123,19 +145,20 @@ impl LlamaReranker {
         if window_tokens <= QUESTION_TOKENS + MARKS {
             return Err(Error::Load(format!("window_tokens is at most {}", QUESTION_TOKENS + MARKS)));
         }
+        require_head(&path)?;
         let model = Arc::new(backend::load(&path, gpu_layers)?);
         let trained = usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX);
         let pairs = PairFormat::of(&model, window_tokens.min(trained))?;
-        let (steps, threads) = (pairs.window.max(EMBED_STEP_TOKENS), backend::reranking_threads(threads));
+        let (window, threads) = (pairs.window, backend::embedding_threads(threads));
         let worker = {
             let model = Arc::clone(&model);
-            let engine = move |inbox: Inbox<Request>, ready: &mut dyn FnMut(())| {
-                let context = context(&model, steps, threads)?;
+            let read = move |inbox: Inbox<Request>, ready: &mut dyn FnMut(())| {
+                let engine = engine(&model, window, threads, inbox)?;
                 ready(());
-                Engine::new(context, inbox).run();
+                engine.run();
                 Ok(())
             };
-            Worker::start("llama-rerank", QUESTIONS, engine)?.0
+            Worker::start("llama-rerank", QUESTIONS, read)?.0
         };
         let info = RerankerInfo { name, candidates, weight, wait };
         let breaker = Breaker::new(Limits::default());

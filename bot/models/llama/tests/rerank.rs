@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,4 +181,52 @@ async fn only_a_cross_encoder_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let small = LlamaRerankerConfig { window_tokens: 52, ..config(installed(folder.path()).await) };
     assert!(LlamaReranker::load(small).unwrap_err().to_string().contains("window_tokens"));
+}
+
+/// Where a file holds the number of its tensors, and that of its metadata pairs.
+const TENSOR_COUNT: usize = 8;
+const PAIR_COUNT: usize = 16;
+
+fn find(file: &[u8], name: &str) -> usize {
+    // A length stands before each name.
+    let named = [&(name.len() as u64).to_le_bytes(), name.as_bytes()].concat();
+    file.windows(named.len()).position(|part| part == named).unwrap()
+}
+
+/// Returns a file without a part of its header that holds `parts` tensors or metadata pairs.
+fn without(file: &[u8], part: Range<usize>, count_at: usize, parts: u64) -> Vec<u8> {
+    // The last tensor has one dimension.
+    let last = "cls.output.bias";
+    let end = find(file, last) + 8 + last.len() + 4 + 8 + 4 + 8;
+    let mut changed = [&file[..part.start], &file[part.end..end]].concat();
+    let count = u64::from_le_bytes(file[count_at..count_at + 8].try_into().unwrap()) - parts;
+    changed[count_at..count_at + 8].copy_from_slice(&count.to_le_bytes());
+    changed.resize(changed.len().next_multiple_of(32), 0);
+    changed.extend(&file[end.next_multiple_of(32)..]);
+    changed
+}
+
+#[tokio::test]
+async fn a_head_makes_a_cross_encoder_and_not_a_pooling_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = installed(folder.path()).await;
+    let file = fs::read(&path).unwrap();
+    let load = |name: &str, file: Vec<u8>| {
+        let path = folder.path().join(name);
+        fs::write(&path, file).unwrap();
+        LlamaReranker::load(config(path))
+    };
+    let texts = texts(&[CAT, TRAIN]);
+    let scores = load("whole.gguf", file.clone()).unwrap().rerank(QUESTION, &texts).await.unwrap();
+
+    // A pair is a name, a type and a number. Many files of rerankers lack this one.
+    let (pooling, name) = (find(&file, "bert.pooling_type"), "bert.pooling_type".len());
+    let silent = without(&file, pooling..pooling + 8 + name + 4 + 4, PAIR_COUNT, 1);
+    let silent = load("silent.gguf", silent).unwrap().rerank(QUESTION, &texts).await.unwrap();
+    assert_eq!(silent, scores);
+
+    let head = find(&file, "cls.output.weight");
+    let end = find(&file, "cls.output.bias") + 8 + "cls.output.bias".len() + 4 + 8 + 4 + 8;
+    let error = load("headless.gguf", without(&file, head..end, TENSOR_COUNT, 2)).unwrap_err();
+    assert!(error.to_string().contains("no cross-encoder"), "{error}");
 }

@@ -12,6 +12,7 @@
 //! [`SECOND_SEGMENT`] holds where the second half begins.
 
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io::{BufWriter, Read, Write},
     path::Path,
@@ -179,6 +180,11 @@ fn describe_tokenizer(file: &mut GgufFile, config: &Config, words: &[&str], has_
         // No text contains these names: the tokenizer makes each bracket a word of its own.
         tokens.extend((0..words.len()).map(|id| format!("[second {id}]")));
         types.resize(tokens.len(), TOKEN_UNUSED);
+    }
+    // llama.cpp ends the process at a vocabulary with a token twice.
+    let mut seen = HashSet::new();
+    if let Some(token) = tokens.iter().find(|token| !seen.insert(token.as_str())) {
+        return Err(refuse(format!("the token {token:?} twice in vocab.txt")));
     }
     file.set("tokenizer.ggml.model", Value::String("bert".into()));
     file.set("tokenizer.ggml.tokens", Value::Strings(tokens));

@@ -102,6 +102,14 @@ pub enum Error {
         /// The requested purpose.
         wanted: Kind,
     },
+    /// The vocabulary has a token twice. llama.cpp ends the process at such a file.
+    #[error("{} has the token {token:?} twice in its vocabulary, so llama.cpp cannot read it. Convert the model anew, or choose another file.", path.display())]
+    RepeatedToken {
+        /// The file.
+        path: PathBuf,
+        /// The token.
+        token: String,
+    },
     /// The conversion to GGUF found something that it does not support.
     #[error("the model cannot be converted to GGUF: it has {reason}.")]
     Convert {

@@ -24,8 +24,11 @@ const UNCALIBRATED_FLOOR: f32 = 0.2;
 /// The memory for a modest context, besides the weights, in MiB.
 const CONTEXT_MIB: u64 = 256;
 const MIB: u64 = 1 << 20;
-/// The pooling type of models that score a pair of texts.
+/// The pooling type of models that score a pair of texts, and those of models that make vectors.
 const POOLING_RANK: u64 = 4;
+const POOLING_VECTORS: std::ops::RangeInclusive<u64> = 1..=3;
+/// The architecture of models that recognise speech.
+pub(crate) const WHISPER: &str = "whisper";
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,8 +172,9 @@ fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
 fn fits_kind(header: &GgufHeader, kind: Kind) -> bool {
     match kind {
         Kind::Chat => !is_encoder(header) && !is_recogniser(header),
-        Kind::Embedding => !is_recogniser(header) && !ranks(header),
-        Kind::Reranker => is_encoder(header) && ranks(header),
+        Kind::Embedding => !is_recogniser(header) && (!ranks(header) || pools_vectors(header)),
+        // Without a head, its scores would be worthless.
+        Kind::Reranker => is_encoder(header) && header.has_score_head,
         Kind::Speech => is_recogniser(header),
         // Their files are not GGUF.
         Kind::Voice | Kind::Vad => false,
@@ -179,7 +183,7 @@ fn fits_kind(header: &GgufHeader, kind: Kind) -> bool {
 
 /// Returns true if the architecture recognises speech.
 fn is_recogniser(header: &GgufHeader) -> bool {
-    header.architecture == "whisper"
+    header.architecture == WHISPER
 }
 
 /// Returns true if the architecture only reads text and cannot generate any.
@@ -188,9 +192,14 @@ fn is_encoder(header: &GgufHeader) -> bool {
     architecture.contains("bert") || matches!(architecture, "t5encoder" | "gemma-embedding")
 }
 
-/// Returns true if the file has a head that scores a pair of texts.
+/// Returns true if the file is made to score pairs of texts: it has a head for that, or says so.
 fn ranks(header: &GgufHeader) -> bool {
-    header.pooling_type == Some(POOLING_RANK)
+    header.has_score_head || header.pooling_type == Some(POOLING_RANK)
+}
+
+/// Returns true if the file says how it makes vectors.
+fn pools_vectors(header: &GgufHeader) -> bool {
+    header.pooling_type.is_some_and(|pooling| POOLING_VECTORS.contains(&pooling))
 }
 
 fn guess_kind(header: &GgufHeader) -> Kind {

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::task::spawn_blocking;
 
-use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
+use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0, repeated_token};
 
 use crate::{
     bert::{self, Task},
@@ -15,6 +15,7 @@ use crate::{
     entry::ModelEntry,
     error::{Error, IoContext, SourceFailure},
     hub::{Hub, HubFile},
+    import::WHISPER,
     kind::Format,
     kokoro,
     manifest::{CheckedAgainst, Manifest},
@@ -159,11 +160,20 @@ fn check(source: &Source, format: Format, file: &Path, sha256: &str, size: u64) 
     }
 }
 
-/// Returns the header of a GGUF file, if the file is complete according to its header.
+/// Returns the header of a GGUF file, if the file is complete according to its header, and no token is in it twice.
 pub(crate) fn inspect_gguf(path: &Path) -> Result<GgufHeader, Error> {
     let wrong = |source: GgufError| Error::NotGguf { path: path.to_owned(), source };
     let header = GgufHeader::read(fs::File::open(path).at(path)?).map_err(wrong)?;
-    if length(path)? < header.expected_bytes { Err(wrong(GgufError::Truncated)) } else { Ok(header) }
+    if length(path)? < header.expected_bytes {
+        return Err(wrong(GgufError::Truncated));
+    }
+    // llama.cpp reads all models but those that recognise speech.
+    if header.architecture != WHISPER
+        && let Some(token) = repeated_token(fs::File::open(path).at(path)?).map_err(wrong)?
+    {
+        return Err(Error::RepeatedToken { path: path.to_owned(), token });
+    }
+    Ok(header)
 }
 
 /// Downloads a hub source's files into `folder`. For a single file, returns its SHA-256, and true if the hub vouched

@@ -86,6 +86,7 @@ fn a_cross_encoder_gets_its_head_and_a_vocabulary_for_each_segment() {
     convert(folder.path(), &target, Task::Rank).unwrap();
     let header = GgufHeader::read(fs::read(&target).unwrap().as_slice()).unwrap();
     assert_eq!((header.architecture.as_str(), header.pooling_type), ("bert", Some(4)));
+    assert!(header.has_score_head);
     // Beside the encoder's: 8 more words, a pooler of 32 x 33, and one output.
     let encoder = (8 + 16 + 2 + 2 + 4) * 32 + 4 * 32 * 33 + 64 * 33 + 32 * 65;
     assert_eq!(header.parameters, encoder + 8 * 32 + 32 * 33 + 33);
@@ -152,6 +153,12 @@ fn an_unsupported_model_is_rejected_with_a_reason() {
     check("config.json", |_| "{".to_owned(), "config.json: EOF");
     check("vocab.txt", |text| text.replace("hey\n", ""), "7 words in vocab.txt");
     check("vocab.txt", |text| text.replace("[MASK]", "[MASQ]"), "no [MASK] in vocab.txt");
+    check("vocab.txt", |text| text.replace("##ho", "hey"), "the token \"\u{2581}hey\" twice in vocab.txt");
+    // What starts a word and what continues one are other tokens.
+    let folder = tempfile::tempdir().unwrap();
+    write_tiny(folder.path());
+    fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n[\nhey\n##hey\n").unwrap();
+    convert(folder.path(), &folder.path().join("model.gguf"), Task::Embed).unwrap();
     check("model.safetensors", |text| text.replacen("F16", "I16", 1), "holds I16 values");
     check("model.safetensors", |text| text.chars().take(500).collect(), "unreadable weights");
 }

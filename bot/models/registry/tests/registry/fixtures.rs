@@ -23,11 +23,22 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 /// Returns a GGUF file with `weights` f32 weights, written without the crate's own writer. `numbers` are additional
 /// metadata.
 pub fn gguf(architecture: &str, weights: usize, numbers: &[(&str, u32)]) -> Vec<u8> {
+    gguf_with(architecture, ("output.weight", weights), &[], numbers)
+}
+
+/// Returns a GGUF file with one tensor, and a vocabulary if there are `tokens`.
+pub fn gguf_with(
+    architecture: &str,
+    (tensor, weights): (&str, usize),
+    tokens: &[&str],
+    numbers: &[(&str, u32)],
+) -> Vec<u8> {
     let texts =
         [("general.architecture", architecture), ("general.name", "Tiny"), ("tokenizer.chat_template", "{{ m }}")];
     let mut out = b"GGUF\x03\0\0\0".to_vec();
     out.extend_from_slice(&1_u64.to_le_bytes());
-    out.extend_from_slice(&((texts.len() + numbers.len()) as u64).to_le_bytes());
+    let lists = usize::from(!tokens.is_empty());
+    out.extend_from_slice(&((texts.len() + numbers.len() + lists) as u64).to_le_bytes());
     for (key, text) in texts {
         put_text(&mut out, key);
         out.extend_from_slice(&8_u32.to_le_bytes());
@@ -38,7 +49,14 @@ pub fn gguf(architecture: &str, weights: usize, numbers: &[(&str, u32)]) -> Vec<
         out.extend_from_slice(&4_u32.to_le_bytes());
         out.extend_from_slice(&number.to_le_bytes());
     }
-    put_text(&mut out, "output.weight");
+    if !tokens.is_empty() {
+        put_text(&mut out, "tokenizer.ggml.tokens");
+        out.extend_from_slice(&9_u32.to_le_bytes());
+        out.extend_from_slice(&8_u32.to_le_bytes());
+        out.extend_from_slice(&(tokens.len() as u64).to_le_bytes());
+        tokens.iter().for_each(|token| put_text(&mut out, token));
+    }
+    put_text(&mut out, tensor);
     out.extend_from_slice(&1_u32.to_le_bytes());
     out.extend_from_slice(&(weights as u64).to_le_bytes());
     out.extend_from_slice(&0_u32.to_le_bytes());

@@ -4,7 +4,7 @@ use std::fs;
 
 use azera_model_registry::{CheckedAgainst, Error, Family, Kind, Models, Pooling, State};
 
-use crate::fixtures::{NOW, entry, gguf, hub_source, open, quiet, says, sha256, tiny};
+use crate::fixtures::{NOW, entry, gguf, gguf_with, hub_source, open, quiet, says, sha256, tiny};
 
 const NO_HUB: &str = "http://127.0.0.1:9";
 
@@ -206,7 +206,8 @@ async fn an_installed_reranker_is_in_use_without_a_choice() {
     let models = open(folder.path(), NO_HUB, "");
     assert_eq!(models.selected(Kind::Reranker).unwrap(), None, "none is fetched by itself");
     let file = folder.path().join("ranker.gguf");
-    let ranker = |tokens| gguf("bert", 4, &[("bert.pooling_type", 4), ("bert.context_length", tokens)]);
+    let head = ("cls.output.weight", 4);
+    let ranker = |tokens| gguf_with("bert", head, &[], &[("bert.pooling_type", 4), ("bert.context_length", tokens)]);
     for (name, tokens) in [("one", 512), ("other", 256)] {
         fs::write(&file, ranker(tokens)).unwrap();
         let imported = models.import(&file, name, None, NOW, &quiet).await.unwrap();
@@ -227,4 +228,42 @@ async fn an_installed_reranker_is_in_use_without_a_choice() {
     fs::write(&file, gguf("qwen3", 4, &[("qwen3.pooling_type", 4)])).unwrap();
     let error = models.import(&file, "one", None, NOW, &quiet).await.unwrap_err();
     says(&error, &["architecture qwen3", "cannot be used as reranker model"]);
+}
+
+#[tokio::test]
+async fn a_reranker_is_known_by_its_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("ranker.gguf");
+    let head = ("cls.output.weight", 4);
+    // Many files of rerankers have no pooling type.
+    fs::write(&file, gguf_with("bert", head, &["a", "b"], &[])).unwrap();
+    let imported = models.import(&file, "silent", None, NOW, &quiet).await.unwrap();
+    assert_eq!(imported.manifest.model.kind, Kind::Reranker);
+    let error = models.import(&file, "vectors", Some(Kind::Embedding), NOW, &quiet).await.unwrap_err();
+    says(&error, &["cannot be used as embedding model"]);
+    // A file that only says that it scores has worthless scores.
+    fs::write(&file, gguf("bert", 4, &[("bert.pooling_type", 4)])).unwrap();
+    for kind in [None, Some(Kind::Reranker)] {
+        let error = models.import(&file, "headless", kind, NOW, &quiet).await.unwrap_err();
+        says(&error, &["cannot be used as reranker model"]);
+    }
+    // One that says how it makes vectors can make them.
+    fs::write(&file, gguf_with("bert", head, &[], &[("bert.pooling_type", 2)])).unwrap();
+    let imported = models.import(&file, "both", Some(Kind::Embedding), NOW, &quiet).await.unwrap();
+    assert_eq!(imported.manifest.model.kind, Kind::Embedding);
+}
+
+#[tokio::test]
+async fn a_file_with_a_token_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), NO_HUB, "");
+    let file = folder.path().join("twice.gguf");
+    for (architecture, tensor) in [("bert", "cls.output.weight"), ("bert", "output.weight"), ("llama", "output.weight")]
+    {
+        fs::write(&file, gguf_with(architecture, (tensor, 4), &["a", "b", "a"], &[])).unwrap();
+        let error = models.import(&file, "twice", None, NOW, &quiet).await.unwrap_err();
+        says(&error, &["twice.gguf has the token \"a\" twice", "choose another file"]);
+    }
+    assert!(models.find("twice").unwrap().is_none(), "nothing is installed");
 }
