@@ -42,7 +42,7 @@ pub(crate) fn given(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
 /// Takes back a thumb. Other reactions are commands only when they are given.
 pub(crate) fn taken_back(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
-    let (Some(_), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
+    let (Some(is_up), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
     if is_bot(registry, user, &reaction) {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn taken_back(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
     };
     let Ok(person) = id::person(user) else { return };
     if is_fine {
-        let gone = Removed::One(named(reaction.message_id, emoji));
+        let gone = Removed::One { name: named(reaction.message_id, emoji), is_up };
         removed(registry, (reaction.channel_id, reaction.message_id), Some(person), gone);
     }
 }
@@ -68,7 +68,10 @@ pub(crate) fn cleared(
 ) {
     let gone = match &emoji {
         None => Removed::All(named(message, "")),
-        Some(ReactionType::Unicode(emoji)) if thumb(emoji).is_some() => Removed::One(named(message, emoji)),
+        Some(ReactionType::Unicode(emoji)) => {
+            let Some(is_up) = thumb(emoji) else { return };
+            Removed::One { name: named(message, emoji), is_up }
+        }
         Some(_) => return,
     };
     removed(registry, (channel, message), None, gone);
