@@ -59,18 +59,25 @@ pub enum InboundEvent {
 /// Reactions that are gone, by the names that [`thumb_command`](crate::thumb_command) was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removed {
-    /// The reaction with this name.
-    One(String),
+    /// One reaction.
+    One {
+        /// Its name.
+        name: String,
+        /// Whether it is a thumb up.
+        is_up: bool,
+    },
     /// All whose names begin so.
     All(String),
 }
 
 impl Removed {
-    /// Returns true if a reaction is one of them.
-    pub fn has(&self, reaction: &str) -> bool {
-        match self {
-            Self::One(name) => reaction == name,
-            Self::All(beginning) => reaction.starts_with(beginning),
+    /// Returns true if a thumb is one of them. An older version kept no names, so only its direction tells then.
+    pub fn has(&self, reaction: Option<&str>, is_up: bool) -> bool {
+        match (self, reaction) {
+            (Self::One { name, .. }, Some(reaction)) => reaction == name,
+            (Self::One { is_up: gone, .. }, None) => is_up == *gone,
+            (Self::All(beginning), Some(reaction)) => reaction.starts_with(beginning),
+            (Self::All(_), None) => true,
         }
     }
 }
@@ -129,5 +136,24 @@ impl Receipt {
     /// Waits until the reply is delivered, or until it is clear that there is none.
     pub async fn outcome(self) -> Result<Outcome, HostError> {
         self.ending.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thumb_without_a_name_is_known_by_its_direction() {
+        let one = Removed::One { name: "1 👍".to_owned(), is_up: true };
+        let check = |removed: &Removed, name, is_up, want| assert_eq!(removed.has(name, is_up), want, "{removed:?}");
+        check(&one, Some("1 👍"), true, true);
+        check(&one, Some("1 👍🏽"), true, false);
+        check(&one, None, true, true);
+        check(&one, None, false, false);
+        let all = Removed::All("1 ".to_owned());
+        check(&all, Some("1 👎"), false, true);
+        check(&all, Some("2 👎"), false, false);
+        check(&all, None, false, true);
     }
 }

@@ -23,6 +23,7 @@ use crate::rate_limit::{RateDecision, RateLimiter, SLOWER};
 use crate::replies::{Replies, nobody};
 use crate::search::PAGE;
 use crate::sync_cursor::SyncCursor;
+use crate::thumb_turns::ThumbTurns;
 use crate::typing::Typing;
 use crate::voice::VoiceCalls;
 use crate::{Settings, id};
@@ -82,6 +83,7 @@ pub(crate) struct ChannelContext {
 pub(crate) struct ChannelRegistry {
     pub(crate) context: ChannelContext,
     pub(crate) rate_limiter: RateLimiter,
+    pub(crate) thumbs: ThumbTurns,
     readers: Semaphore,
     /// True if an event did not fit into a queue.
     behind: AtomicBool,
@@ -94,6 +96,7 @@ impl ChannelRegistry {
         Self {
             context,
             rate_limiter,
+            thumbs: ThumbTurns::default(),
             readers: Semaphore::new(READERS),
             behind: AtomicBool::new(false),
             channels: Mutex::default(),

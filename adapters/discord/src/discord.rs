@@ -321,11 +321,9 @@ impl Discord {
             Event::Filled(form) => {
                 tokio::spawn(menus::filled(registry.clone(), self.actions, *form));
             }
-            Event::Reacted(reaction) => drop(tokio::spawn(reactions::given(registry.clone(), *reaction))),
-            Event::TookBack(reaction) => drop(tokio::spawn(reactions::taken_back(registry.clone(), *reaction))),
-            Event::Cleared(channel, message, emoji) => {
-                tokio::spawn(reactions::cleared(registry.clone(), channel, message, emoji));
-            }
+            Event::Reacted(reaction) => reactions::given(registry, *reaction),
+            Event::TookBack(reaction) => reactions::taken_back(registry, *reaction),
+            Event::Cleared(channel, message, emoji) => reactions::cleared(registry, channel, message, emoji),
             Event::Voice(state) => self.voice.take(VoiceEvent::State(state)),
             Event::VoiceServer(server) => self.voice.take(VoiceEvent::Server(server)),
             Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),

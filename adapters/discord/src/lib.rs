@@ -43,6 +43,7 @@ mod split;
 mod stream;
 mod streaming;
 mod sync_cursor;
+mod thumb_turns;
 mod typing;
 #[cfg(feature = "voice")]
 mod voice;

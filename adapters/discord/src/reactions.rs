@@ -17,26 +17,33 @@ use crate::rate_limit::RateDecision;
 use crate::replies::nobody;
 use crate::split::split;
 
-/// Runs the command of a reaction to a reply, however old.
-pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
+/// Runs the command of a reaction to a reply, however old. Thumbs take their turns; other commands may take long.
+pub(crate) fn given(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
     let line_of_thumb = thumb(emoji).map(|is_up| thumb_command(is_up, &named(reaction.message_id, emoji)));
     let is_silent = line_of_thumb.is_some();
     let line = line_of_thumb.or_else(|| command_of(emoji).map(str::to_owned));
     let (Some(line), Some(user)) = (line, reaction.user_id) else { return };
-    if !may_be_own(&registry, &reaction) || is_bot(&registry, user, &reaction) {
+    if !may_be_own(registry, &reaction) || is_bot(registry, user, &reaction) {
         return;
     }
-    if registry.rate_limiter.judge(user, reaction.guild_id) == RateDecision::Fine {
-        run(&registry, &reaction, user, &line, is_silent).await;
+    if registry.rate_limiter.judge(user, reaction.guild_id) != RateDecision::Fine {
+        return;
+    }
+    let (owner, channel) = (registry.clone(), reaction.channel_id);
+    let work = async move { run(&owner, &reaction, user, &line, is_silent).await };
+    if is_silent {
+        registry.thumbs.spawn(channel, work);
+    } else {
+        tokio::spawn(work);
     }
 }
 
 /// Takes back a thumb. Other reactions are commands only when they are given.
-pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reaction) {
+pub(crate) fn taken_back(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
     let ReactionType::Unicode(emoji) = &reaction.emoji else { return };
-    let (Some(_), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
-    if is_bot(&registry, user, &reaction) {
+    let (Some(is_up), Some(user)) = (thumb(emoji), reaction.user_id) else { return };
+    if is_bot(registry, user, &reaction) {
         return;
     }
     // Discord does not say whose message it is, and most are not the bot's: those must cost the person no messages.
@@ -47,24 +54,27 @@ pub(crate) async fn taken_back(registry: Arc<ChannelRegistry>, reaction: Reactio
     };
     let Ok(person) = id::person(user) else { return };
     if is_fine {
-        let gone = Removed::One(named(reaction.message_id, emoji));
-        removed(&registry, (reaction.channel_id, reaction.message_id), Some(person), gone).await;
+        let gone = Removed::One { name: named(reaction.message_id, emoji), is_up };
+        removed(registry, (reaction.channel_id, reaction.message_id), Some(person), gone);
     }
 }
 
 /// Takes back everybody's thumbs below a message, because a moderator removed all reactions of one kind, or all.
-pub(crate) async fn cleared(
-    registry: Arc<ChannelRegistry>,
+pub(crate) fn cleared(
+    registry: &Arc<ChannelRegistry>,
     channel: ChannelId,
     message: MessageId,
     emoji: Option<ReactionType>,
 ) {
     let gone = match &emoji {
         None => Removed::All(named(message, "")),
-        Some(ReactionType::Unicode(emoji)) if thumb(emoji).is_some() => Removed::One(named(message, emoji)),
+        Some(ReactionType::Unicode(emoji)) => {
+            let Some(is_up) = thumb(emoji) else { return };
+            Removed::One { name: named(message, emoji), is_up }
+        }
         Some(_) => return,
     };
-    removed(&registry, (channel, message), None, gone).await;
+    removed(registry, (channel, message), None, gone);
 }
 
 /// Returns the name of a reaction. A reply may be several messages, and a person may react to each of them.
@@ -72,20 +82,23 @@ fn named(message: MessageId, emoji: &str) -> String {
     format!("{message} {emoji}")
 }
 
-async fn removed(
-    registry: &ChannelRegistry,
+fn removed(
+    registry: &Arc<ChannelRegistry>,
     (channel, message): (ChannelId, MessageId),
     person: Option<PersonId>,
     reactions: Removed,
 ) {
-    if registry.context.shown.is_own_message(message) == Some(false) {
-        return;
-    }
-    let Some(reply) = reply_of(registry, channel, message).await else { return };
-    let event = InboundEvent::ReactionsRemoved { reply, person, reactions };
-    if let Err(error) = registry.context.host.submit(&registry.context.platform, event).await {
-        tracing::warn!(%error, "a thumb that was removed still counts");
-    }
+    let owner = registry.clone();
+    registry.thumbs.spawn(channel, async move {
+        if owner.context.shown.is_own_message(message) == Some(false) {
+            return;
+        }
+        let Some(reply) = reply_of(&owner, channel, message).await else { return };
+        let event = InboundEvent::ReactionsRemoved { reply, person, reactions };
+        if let Err(error) = owner.context.host.submit(&owner.context.platform, event).await {
+            tracing::warn!(%error, "a thumb that was removed still counts");
+        }
+    });
 }
 
 /// Returns the reply that a message shows; `None` if it shows none.

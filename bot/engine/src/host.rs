@@ -81,7 +81,7 @@ impl Engine {
         reactions: Removed,
     ) -> Result<Recorded, Error> {
         let remove = move |memory: &Memory| {
-            memory.memories().remove_reactions(&reply, person.as_ref(), |reaction| reactions.has(reaction))
+            memory.memories().remove_reactions(&reply, person.as_ref(), |name, is_up| reactions.has(name, is_up))
         };
         Ok(match self.0.services.blocking(remove).await? {
             0 => Recorded::Ignored(IgnoreReason::NothingNew),

@@ -117,29 +117,25 @@ impl Forgetting<'_> {
             !memory.kind.is_written()
                 || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
         };
-        let mut rated = Vec::new();
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
-            rated.extend(self.0.messages().recalled_by(id)?);
             if let Some(message) = self.0.messages().raw_message(id)? {
                 let reported = may_report(&message);
                 by_chat.entry(message.chat).or_default().push((message.id, reported));
             }
         }
         for (chat, ids) in by_chat {
-            let _writing = self.0.writing(&chat)?;
+            let memories = self.0.memories();
+            let _writing = memories.writing_below(&chat, ids.iter().map(|(id, _)| id))?;
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+                // In the same transaction: afterwards nothing tells what the replies recalled.
+                memories.forget_thumbs(&mut batch, &page.iter().map(|(id, _)| id.clone()).collect())?;
                 for (id, reported) in page {
                     let tally = if *reported { &mut receipt } else { &mut unreported };
                     self.forget_message(&mut batch, id, &mut gone, tally, undoing, &known)?;
                 }
                 self.commit_forgetting(batch, gone)?;
             }
-        }
-        // Nobody can give a thumb below them any more.
-        if !rated.is_empty() {
-            let gone = named.iter().chain(built_on.iter().filter(|_| quotes)).cloned().collect();
-            self.0.memories().forget_thumbs(&gone, &rated)?;
         }
         for id in built_on.iter().filter(|_| !quotes) {
             let Some(reply) = self.0.messages().raw_message(id)?.filter(|reply| reply.author != Author::Forgotten)

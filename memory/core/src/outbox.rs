@@ -1,5 +1,7 @@
 //! The outbox: replies that their platforms have not acknowledged.
 
+use std::collections::HashSet;
+
 use azera_types::{Author, MessageId, Part};
 
 use crate::domains::Outbox;
@@ -53,8 +55,11 @@ impl Outbox<'_> {
     /// that the reply asked for and that still wait go with it, and count for no limit: the next answer may ask again.
     pub fn withdraw(self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
         self.0.forgetting().ask_for_scrub()?;
-        let _writing = self.0.writing(&reply.chat)?;
+        let memories = self.0.memories();
+        let _writing = memories.writing_below(&reply.chat, [&reply.id])?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), ForgetReceipt::default());
+        // The platform may have shown it before a crash.
+        memories.forget_thumbs(&mut batch, &HashSet::from([reply.id.clone()]))?;
         self.0.forgetting().forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, false, &|_| true)?;
         let _asking = self.0.pictures().asking();
         self.0.pictures().take_back_with(&mut batch, &mut gone, reply)?;

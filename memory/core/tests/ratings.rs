@@ -3,11 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use azera_memory::conformance::{inbound, record, reply};
 use azera_memory::{
-    DataSubject, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore, ReadScope, ReplyRating, Store, Table,
-    WhyHit, WhyRow,
+    Batch, DataSubject, Durability, Entry, Error, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore,
+    ReadScope, ReplyRating, Store, Table, WhyHit, WhyRow,
 };
 use azera_types::{
     Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -134,7 +135,7 @@ fn of_several_thumbs_the_newest_that_stands_counts() {
     let says = |id: MemoryId, is_helpful: bool| (id.to_string(), Some(is_helpful));
     let gone = |reply: &MessageId, who: Option<&str>, reaction: &str| {
         let who = who.map(person);
-        memory.memories().remove_reactions(reply, who.as_ref(), |known| known == reaction).unwrap()
+        memory.memories().remove_reactions(reply, who.as_ref(), |known, _| known == Some(reaction)).unwrap()
     };
     rate("ann", &reply, true, Some("1 👍"));
     rate("ann", &reply, true, Some("1 👍🏽"));
@@ -160,7 +161,8 @@ fn of_several_thumbs_the_newest_that_stands_counts() {
     assert_eq!(gone(&other, Some("ann"), "2 👎"), 0);
     // A moderator removes everybody's.
     rate("ann", &reply, true, Some("1 👍"));
-    assert_eq!(memory.memories().remove_reactions(&reply, None, |known| known.starts_with("1 ")).unwrap(), 2);
+    let below_first = |known: Option<&str>, _| known.is_some_and(|known| known.starts_with("1 "));
+    assert_eq!(memory.memories().remove_reactions(&reply, None, below_first).unwrap(), 2);
     assert_eq!((opinions("ann"), opinions("ben")), (vec![says(second, true)], Vec::new()));
     assert!(memory.check().unwrap().is_sound());
 }
@@ -191,6 +193,130 @@ fn a_forgotten_answer_takes_the_thumbs_below_it_along_and_no_others() {
     memory.forgetting().forget(&Forget::Message(other), true).unwrap();
     assert_eq!(rows().len(), 0);
     assert!(memory.check().unwrap().is_sound());
+}
+
+/// An older version kept neither the answer nor the reaction of a thumb.
+#[test]
+fn a_thumb_of_an_older_version_goes_with_a_reaction_of_its_direction() {
+    let store = RamStore::new();
+    let memory = record(Arc::new(store.clone()));
+    let realm = RealmId::new("realm").unwrap();
+    let (square, now) = (ChatId::new("square").unwrap(), Timestamp::UNIX_EPOCH);
+    let here = in_channel(&square, &realm);
+    let recalled = fact(&memory, "ann", Scope::Realm(realm.clone()));
+    let reply = answered(&memory, &realm, "square", recalled);
+    let other = answered(&memory, &realm, "market", recalled);
+    let rows = || store.scan(Table::Ratings, b"", None, Order::Ascending, 99).unwrap();
+    let give = |who: &str, is_helpful: bool| {
+        let (person, reaction) = (&person(who), Some("1"));
+        let rating = ReplyRating { reply: &reply, chat: &square, person, is_helpful, reaction, at: now };
+        memory.memories().rate_reply(&here, rating).unwrap();
+    };
+    let age = || {
+        let mut batch = Batch::new();
+        for (key, value) in rows() {
+            let mut row: serde_json::Value = serde_json::from_slice(&value).unwrap();
+            for thumb in row["thumbs"].as_array_mut().unwrap() {
+                let thumb = thumb.as_object_mut().unwrap();
+                assert!(thumb.remove("reply").is_some() && thumb.remove("reaction").is_some());
+            }
+            batch.put(Table::Ratings, key, serde_json::to_vec(&row).unwrap());
+        }
+        store.commit(batch, Durability::Flushed).unwrap();
+    };
+    let gone = |reply: &MessageId, who: Option<&str>, is_up: bool| {
+        let who = who.map(person);
+        let is_gone = |name: Option<&str>, up: bool| name.is_none() && up == is_up;
+        memory.memories().remove_reactions(reply, who.as_ref(), is_gone).unwrap()
+    };
+    give("ann", true);
+    give("ben", true);
+    age();
+    assert_eq!(gone(&other, Some("ann"), true), 0, "it stands elsewhere");
+    assert_eq!(gone(&reply, Some("ann"), false), 0, "it is up");
+    assert_eq!((gone(&reply, Some("ann"), true), rows().len() / 2), (1, 1), "Ben's stays");
+    assert_eq!((gone(&reply, None, true), rows().len()), (1, 0));
+    // It goes with the answer, too.
+    give("ann", false);
+    age();
+    memory.forgetting().forget(&Forget::Message(other), true).unwrap();
+    assert_eq!(rows().len() / 2, 1);
+    memory.forgetting().forget(&Forget::Message(reply), true).unwrap();
+    assert_eq!(rows().len(), 0);
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// A store that fails after some more commits.
+struct Failing {
+    rows: RamStore,
+    left: Arc<AtomicUsize>,
+}
+
+impl Store for Failing {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.rows.get(table, key)
+    }
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        self.rows.scan(table, prefix, after, order, limit)
+    }
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        let less = |left: usize| left.checked_sub(1);
+        self.left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
+            .map_err(|_| Error::Full { what: "writing" })?;
+        self.rows.commit(batch, durability)
+    }
+    fn flush(&self) -> Result<(), Error> {
+        self.rows.flush()
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        self.rows.rewrite()
+    }
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.rows.dump(take)
+    }
+    fn revision(&self) -> u64 {
+        self.rows.revision()
+    }
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.rows.disk_bytes()
+    }
+}
+
+/// Only the answer tells which memories it recalled, so a thumb must not stay behind.
+#[test]
+fn a_crash_while_an_answer_is_forgotten_leaves_no_thumb_without_it() {
+    let realm = RealmId::new("realm").unwrap();
+    let square = ChatId::new("square").unwrap();
+    for commits in 0.. {
+        let (rows, left) = (RamStore::new(), Arc::new(AtomicUsize::new(usize::MAX)));
+        let memory = record(Arc::new(Failing { rows: rows.clone(), left: left.clone() }));
+        let here = in_channel(&square, &realm);
+        let recalled = fact(&memory, "ann", Scope::Realm(realm.clone()));
+        let reply = answered(&memory, &realm, "square", recalled);
+        let (person, reaction, at) = (&person("ben"), Some("1"), Timestamp::UNIX_EPOCH);
+        let rating = ReplyRating { reply: &reply, chat: &square, person, is_helpful: true, reaction, at };
+        assert_eq!(memory.memories().rate_reply(&here, rating).unwrap(), Some(1));
+        left.store(commits, Ordering::SeqCst);
+        let is_done = memory.forgetting().forget(&Forget::Message(reply.clone()), true).is_ok();
+        left.store(usize::MAX, Ordering::SeqCst);
+        let are_there = [Table::Why, Table::Ratings].map(|table| {
+            let rows = rows.scan(table, b"", None, Order::Ascending, 99).unwrap();
+            !rows.is_empty()
+        });
+        assert_eq!(are_there[0], are_there[1], "after {commits} commits");
+        if is_done {
+            assert_eq!((are_there, commits > 1), ([false; 2], true));
+            return;
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use matrix_sdk::ruma::{OwnedEventId, OwnedUserId};
 use super::Worker;
 use crate::Error;
 use crate::events::{Said, thread_of};
-use crate::ids::message_id;
+use crate::ids::{message_id, person_id};
 use crate::sync_state::Thumb;
 
 impl Worker {
@@ -75,8 +75,8 @@ impl Worker {
     /// Takes a thumb back, whoever redacted it. Its person may have left the room.
     async fn take_back(&self, event: &OwnedEventId, thumb: &Thumb) -> Result<(), Error> {
         let Some(reply) = self.matrix.sync_state.reply_in(&thumb.target).await? else { return Ok(()) };
-        let reactions = Removed::One(event.to_string());
-        let event = InboundEvent::ReactionsRemoved { reply, person: None, reactions };
+        let reactions = Removed::One { name: event.to_string(), is_up: thumb.is_up };
+        let event = InboundEvent::ReactionsRemoved { reply, person: Some(person_id(&thumb.by)?), reactions };
         self.host.submit(&self.matrix.id, event).await?;
         Ok(())
     }

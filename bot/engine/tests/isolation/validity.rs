@@ -259,7 +259,9 @@ async fn a_thumb_below_a_reply_rates_the_memories_behind_it() {
         scene.point(who, place, &line, &reply).await.0
     };
     let taken_back = async |who: usize, key: &str| {
-        let (reply, person, reactions) = (reply.clone(), Some(person(who)), Removed::One(key.to_owned()));
+        let is_up = azera_adapter::thumb(key).unwrap();
+        let reactions = Removed::One { name: key.to_owned(), is_up };
+        let (reply, person) = (reply.clone(), Some(person(who)));
         let event = InboundEvent::ReactionsRemoved { reply, person, reactions };
         scene.engine.azera.submit(scene.engine.platform.sim.id(), event).await.unwrap().recorded() == Recorded::New
     };

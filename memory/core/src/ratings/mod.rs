@@ -10,8 +10,10 @@
 //! message the newest counts, and when it goes, the one before. Many thumbs move a memory no further than one rating, and
 //! what a person says of the memory itself counts more than their thumbs.
 
+mod gone;
+
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::MutexGuard;
 
 use azera_types::{ChatId, MemoryId, MessageId, PersonId, Scope, Timestamp};
@@ -244,45 +246,6 @@ impl Memories<'_> {
         }
         self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some(ids.len()))
-    }
-
-    /// Removes thumbs below a reply whose reactions are gone: those of one person, or of everybody. This shows nothing, and
-    /// works for people who can no longer read the place. Returns how many ratings it changed.
-    pub fn remove_reactions(
-        self,
-        reply: &MessageId,
-        person: Option<&PersonId>,
-        is_gone: impl Fn(&str) -> bool,
-    ) -> Result<usize, Error> {
-        let recalled = self.0.messages().recalled_by(reply)?;
-        self.drop_thumbs(&recalled, |row, thumb| {
-            thumb.reply.as_ref() == Some(reply)
-                && person.is_none_or(|person| row.person == *person)
-                && thumb.reaction.as_deref().is_some_and(&is_gone)
-        })
-    }
-
-    /// Removes all thumbs below forgotten replies, which had recalled these memories.
-    pub(crate) fn forget_thumbs(self, replies: &HashSet<MessageId>, recalled: &[MemoryId]) -> Result<(), Error> {
-        let is_gone = |thumb: &ThumbRow| replies.contains(thumb.reply.as_ref().unwrap_or(&thumb.about));
-        self.drop_thumbs(recalled, |_, thumb| is_gone(thumb)).map(drop)
-    }
-
-    /// Removes thumbs on some memories, of everybody and in every place. Returns how many ratings that changed.
-    fn drop_thumbs(self, memories: &[MemoryId], goes: impl Fn(&RatingRow, &ThumbRow) -> bool) -> Result<usize, Error> {
-        let _writing = self.writing_about(memories, None)?;
-        let (mut batch, mut changed) = (Batch::new(), 0);
-        for id in memories.iter().collect::<BTreeSet<_>>() {
-            let mut rows: Vec<RatingRow> = codec::rows(self.0.store.as_ref(), Table::Ratings, &keys::memory(*id))?;
-            rows.retain(|row| row.memory == *id && row.thumbs.iter().any(|thumb| goes(row, thumb)));
-            for row in rows {
-                let key = (*id, &row.scope, &row.person);
-                self.retain_thumbs(&mut batch, key, |thumb| !goes(&row, thumb))?;
-                changed += 1;
-            }
-        }
-        self.0.store.commit(batch, Durability::Flushed)?;
-        Ok(changed)
     }
 
     /// Returns the message that a reply answers, and the memories that the reply recalled.
