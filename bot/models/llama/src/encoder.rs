@@ -22,23 +22,23 @@ pub const EMBED_STEP_TEXTS: usize = 64;
 /// at every other before the tokens of other texts are masked out, so larger steps cost more than they save.
 pub const EMBED_STEP_TOKENS: usize = 512;
 
+/// What the model pools each text to, in the order of the texts.
+pub(crate) type Pooled = Result<Vec<Vec<f32>>, Error>;
+
 /// Texts of one caller. None of them is empty.
 pub(crate) struct Request {
     texts: Vec<Vec<LlamaToken>>,
     vectors: Vec<Vec<f32>>,
     next: usize,
     done: usize,
-    result: oneshot::Sender<Result<Vec<Vec<f32>>, Error>>,
+    result: oneshot::Sender<Pooled>,
     _ticket: Ticket,
 }
 
 impl Request {
     /// Returns a request, and where its result comes: what the model pools each text to, in their order. If nobody waits
     /// for the result any more, the texts that were not read yet are left out.
-    pub(crate) fn new(
-        texts: Vec<Vec<LlamaToken>>,
-        ticket: Ticket,
-    ) -> (Self, oneshot::Receiver<Result<Vec<Vec<f32>>, Error>>) {
+    pub(crate) fn new(texts: Vec<Vec<LlamaToken>>, ticket: Ticket) -> (Self, oneshot::Receiver<Pooled>) {
         let (result, vectors) = oneshot::channel();
         (Self { vectors: vec![Vec::new(); texts.len()], texts, next: 0, done: 0, result, _ticket: ticket }, vectors)
     }
