@@ -58,7 +58,16 @@ pub struct App {
     /// Notified when a hook left a transcript.
     pub transcripts: Arc<Notify>,
     /// Keeps the data folder locked while the stores are open.
-    _folder: DataFolder,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only `azera mcp` takes it back"))]
+    folder: DataFolder,
+}
+
+#[cfg(feature = "http")]
+impl App {
+    /// Closes everything but the memory and the folder, which must be held until nothing else has the memory.
+    pub fn into_memory(self) -> (Arc<Memory>, DataFolder) {
+        (self.memory, self.folder)
+    }
 }
 
 /// The open stores of a data folder. The folder belongs to this process while they are open.
@@ -250,7 +259,13 @@ pub fn open_stores_with(
     // No other process works in this folder. So an index that fails has damaged files, and the record can rebuild it.
     let data = &folder.dir().to_owned();
     let was_killed = folder.was_left_running();
-    let store = SledStore::open(folder.record()).map_err(|error| record_error(&error, &folder))?;
+    let store = SledStore::open(folder.record()).map_err(|error| match &error {
+        // A process that gave the folder back has not closed the record yet.
+        azera_memory::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::ResourceBusy => {
+            folder.still_taken().into()
+        }
+        _ => record_error(&error, &folder),
+    })?;
     let opening_failed = folder.begin_opening()?;
     let needs_rebuild =
         opening_failed || azera_memory::rebuild_wanted(&store).map_err(|error| record_error(&error, &folder))?;
@@ -500,5 +515,5 @@ async fn open_parts(config: &Config, folder: Option<DataFolder>, opening: Bootst
     let recordings = call_recordings::open(config, &data)?;
     engine.give_recordings(Arc::new(recordings.clone()));
     let transcripts = Arc::new(Notify::new());
-    Ok(App { engine, memory, model, embedder, data, backups, servers, recordings, transcripts, _folder: folder })
+    Ok(App { engine, memory, model, embedder, data, backups, servers, recordings, transcripts, folder })
 }

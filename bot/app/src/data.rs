@@ -141,6 +141,11 @@ impl DataFolder {
         }
     }
 
+    /// Returns that a process which held the folder still has the record open.
+    pub fn still_taken(&self) -> Taken {
+        Taken { dir: self.dir.clone(), holder: "unknown".to_owned() }
+    }
+
     /// Returns true if another process holds the folder. It may take it or leave it at any time, so this is a hint.
     pub fn is_taken(dir: &Path) -> bool {
         File::open(dir.join(LOCK)).is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))

@@ -5,8 +5,8 @@ use azera_adapter::{
     HostError, Reading, SearchRequest, Searched, SessionReader, ShownConversation, ShownEvidence, ShownProcedure,
     ShownSession,
 };
-use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name};
-use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope, folded_project_name};
+use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
+use azera_types::{ChatId, MemoryId, MessageId, PlatformId, RealmId, Scope, folded_project_name};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -26,11 +26,15 @@ pub(crate) fn about_projects(read_scope: &ReadScope, name: Option<&str>) -> Opti
     })
 }
 
-fn project_of(scope: &Scope) -> Option<&str> {
+fn realm_of(scope: &Scope) -> Option<&RealmId> {
     match scope {
-        Scope::Realm(realm) => project_name(realm),
+        Scope::Realm(realm) => Some(realm),
         _ => None,
     }
+}
+
+fn project_of(scope: &Scope) -> Option<&str> {
+    realm_of(scope).and_then(project_name)
 }
 
 fn name_of(scope: &Scope) -> String {
@@ -159,14 +163,16 @@ impl Engine {
         tokens: usize,
     ) -> Result<Option<String>, Error> {
         let projects = self.0.services.config.projects.clone();
+        let person = at.person.clone();
         let read = move |memory: &Memory, read_scope: &ReadScope| {
-            // The project of the first account that has one of this name.
             let named = about_projects(read_scope, Some(project.as_str()));
-            let Some(Scope::Realm(realm)) = named.and_then(|named| Some(named.grants().first()?.scope.clone())) else {
-                return Ok(None);
-            };
-            let elsewhere = Elsewhere::new(&projects, read_scope, &realm);
-            project_context(memory, read_scope, &realm, &elsewhere, tokens).map(Some)
+            let grants = named.as_ref().map(ReadScope::grants).unwrap_or_default();
+            let realms = || grants.iter().filter_map(|grant| realm_of(&grant.scope));
+            // The project of the person's own account, or of the first linked one that has a project of this name.
+            let own = realms().find(|realm| project_owner(realm).as_ref() == Some(&person));
+            let Some(realm) = own.or_else(|| realms().next()) else { return Ok(None) };
+            let elsewhere = Elsewhere::new(&projects, read_scope, realm);
+            project_context(memory, read_scope, realm, &elsewhere, tokens).map(Some)
         };
         self.of_projects(platform, &at, None, read).await
     }

@@ -43,6 +43,9 @@ const PARTS_OF_SECRETS: &[&str] = &[
 /// Characters that paths, addresses and what was left out have.
 const OF_PLACES: &[char] = &['/', '\\', '~', '@', '…', '$'];
 
+/// Programs whose next word is a machine.
+const OF_MACHINES: &[&str] = &["mosh", "ping", "scp", "sftp", "ssh", "telnet"];
+
 /// The shortest word with letters and digits that may be a secret.
 const MIN_SECRET_CHARS: usize = 12;
 
@@ -140,6 +143,7 @@ impl Elsewhere {
             && !text.contains(OF_PLACES)
             && !words().any(|word| SECRETS.contains(&word) || PARTS_OF_SECRETS.iter().any(|part| word.contains(part)))
             && !words().any(is_like_a_secret)
+            && !text.split_whitespace().any(is_of_a_machine)
             && !self.unnamed.iter().any(|name| names(&text, name))
     }
 }
@@ -156,6 +160,24 @@ fn names(text: &str, name: &str) -> bool {
         is_outside(before.and_then(|before| before.chars().next_back()))
             && is_outside(after.and_then(|after| after.chars().next()))
     })
+}
+
+/// Returns true if a word, in small letters, may be the name, address or port of a machine, or goes before one, or is a
+/// variable of Windows. Names of files look like names of machines, so they count, too.
+fn is_of_a_machine(word: &str) -> bool {
+    let chars: Vec<char> = word.chars().collect();
+    let is_split = |by: char, after: fn(char) -> bool| {
+        chars.windows(3).any(|three| matches!(three, [a, b, c] if a.is_alphanumeric() && *b == by && after(*c)))
+    };
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+    is_split('.', char::is_alphanumeric)
+        || is_split(':', |c| c.is_ascii_digit())
+        || word.contains("::")
+        || word.matches(':').count() > 1
+        || chars.windows(2).any(|two| matches!(two, ['%', b] if b.is_alphanumeric() || *b == '_'))
+        || bare.starts_with("-h")
+        || bare.starts_with("--host")
+        || OF_MACHINES.contains(&bare)
 }
 
 fn name_of(scope: &Scope) -> &str {
@@ -219,6 +241,8 @@ mod tests {
             "`cargo clippy --all-targets`, then `cargo test`",
             "Ich mag Tests, die Sätze sind.",
             "I like acmeism.",
+            "I prefer reviews: short ones, and 80 % of the code in tests.",
+            "`npm run test:unit --help`",
         ] {
             assert!(elsewhere.is_general(text), "{text}");
         }
@@ -236,6 +260,18 @@ mod tests {
             "I prefer how Acme does it.",
             "I prefer the gate to the boat.",
             "echo $HOME",
+            "I prefer db7.example.org to the others.",
+            "`psql --port=5432 10.0.0.5`",
+            "I prefer build-host:5432.",
+            "`psql -h db7`",
+            "psql -hdb7",
+            "`redis-cli --host=cache`, then `cargo test`",
+            "redis-cli --host cache",
+            "I prefer fe80::1.",
+            "`ping [2001:db8:a:b:c:d:e:f]`",
+            "echo %USERPROFILE%",
+            "`ssh buildbox make`",
+            "I prefer notes in plans.txt.",
             &"I prefer long texts. ".repeat(20),
         ] {
             assert!(!elsewhere.is_general(text), "{text}");

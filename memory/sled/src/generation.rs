@@ -33,8 +33,10 @@ impl Generations {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
+                // Nothing is damaged: whoever has it may close it at any time.
                 let why = format!("{} is in use by another Azera", dir.display());
-                return Err(Error::Backend { what: "locking the store", why, transient: false });
+                let source = std::io::Error::new(std::io::ErrorKind::ResourceBusy, why);
+                return Err(Error::Io { what: "locking the store", source });
             }
             Err(TryLockError::Error(source)) => return Err(Error::Io { what: "locking the store", source }),
         }

@@ -1,26 +1,50 @@
-//! What commands of this machine ask of the `azera mcp` that has the data folder.
+//! What hooks of this machine ask of the `azera mcp` that has the data folder.
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use azera_adapter_mcp::Link;
+use anyhow::Context;
 use azera_config::Config;
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
-use super::Speaker;
 use super::guests::join;
+use super::{Host, Speaker};
 use crate::cli::Viewer;
+use crate::hook::remembered;
+use crate::import::Target;
 
 /// Longest wait. A coding session does not wait longer for its beginning.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The version of the protocol that is spoken.
-const VERSION: &str = "2025-06-18";
+/// Asks what is remembered of a person's project for the start of a session.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    name: String,
+    persona: String,
+    project: String,
+    tokens: usize,
+}
 
-/// The id of the question.
-const ASKED: u64 = 1;
+impl Question {
+    /// Returns the answer: what the hook prints where it opens the folder itself. So it is about the person's own account, and
+    /// not about accounts that are linked with it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such person, persona or project, or the record cannot be read.
+    pub async fn answer(self, host: &Host) -> anyhow::Result<String> {
+        let viewer = Viewer { name: self.name, persona: Some(self.persona) };
+        let target = Target::new(&host.config, &viewer, Some(&self.project))?;
+        let (memory, projects, tokens) = (host.memory.clone(), host.config.projects.clone(), self.tokens);
+        let answering = move || {
+            target.check(&memory)?;
+            remembered(&memory, &projects, &target, tokens)
+        };
+        tokio::task::spawn_blocking(answering).await?
+    }
+}
 
 /// Returns what is remembered of a project for the start of a session; `None` if no `azera mcp` has the data folder.
 ///
@@ -34,35 +58,14 @@ pub async fn project_context(
     tokens: usize,
 ) -> anyhow::Result<Option<String>> {
     let asking = async {
-        let Some(link) = join(&config.data_dir()?, &Speaker::of(config, viewer)).await? else { return Ok(None) };
-        ask(link, &json!({"name": "context_budget", "arguments": {"project": project, "tokens": tokens}}))
-            .await
-            .map(Some)
+        let Speaker { name, persona, .. } = Speaker::of(config, viewer);
+        let question = Question { name, persona, project: project.to_owned(), tokens };
+        let Some(mut link) = join(&config.data_dir()?, &question).await? else { return Ok(None) };
+        let mut answer = String::new();
+        link.input.read_to_string(&mut answer).await?;
+        // An answer that is cut is no JSON.
+        let text: String = serde_json::from_str(&answer).context("the `azera mcp` that had the data folder ended")?;
+        anyhow::Ok(Some(text))
     };
-    let answer =
-        timeout(PATIENCE, asking).await.context("the `azera mcp` that has the data folder does not answer")??;
-    // It refuses a project of which nothing is known.
-    let text = |answer: Value| answer.pointer("/structuredContent/text").and_then(Value::as_str).map(str::to_owned);
-    Ok(answer.map(|answer| text(answer).unwrap_or_default()))
-}
-
-/// Calls a tool.
-async fn ask(link: Link, call: &Value) -> anyhow::Result<Value> {
-    let (mut output, mut heard) = (link.output, BufReader::new(link.input).lines());
-    let client = json!({"name": "azera", "version": env!("CARGO_PKG_VERSION")});
-    let begin = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
-    for message in [
-        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": ASKED, "method": "tools/call", "params": call}),
-    ] {
-        output.write_all(format!("{message}\n").as_bytes()).await?;
-    }
-    while let Some(line) = heard.next_line().await? {
-        let mut message: Value = serde_json::from_str(&line)?;
-        if message.get("id").and_then(Value::as_u64) == Some(ASKED) {
-            return message.get_mut("result").map(Value::take).context("the `azera mcp` that has the folder refuses");
-        }
-    }
-    bail!("the `azera mcp` that had the data folder ended before it answered")
+    timeout(PATIENCE, asking).await.context("the `azera mcp` that has the data folder does not answer")?
 }

@@ -1,21 +1,27 @@
 //! How the `azera mcp` that has the data folder serves those that start beside it: over a socket in the folder.
 //!
-//! A guest says in its first line whom it speaks for, and hears in the first answer whether it may. The protocol follows. Only
+//! A guest says in its first line whom it speaks for, and hears in the first answer whether it may. The protocol follows. A hook
+//! asks its question in the first line instead, and hears the answer in the second one. Only
 //! processes of the same user of this machine are served: each of them could open the folder itself.
 
 use std::fs::Permissions;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::bail;
 use azera_adapter_mcp::Link;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, duplex};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::ask::Question;
 use super::{Host, Speaker};
 
 /// The socket's file in the data folder.
@@ -26,6 +32,9 @@ const SOCKET_MODE: u32 = 0o600;
 
 /// Longest first line.
 const MAX_FIRST_BYTES: u64 = 16 << 10;
+
+/// How long a guest may take to read its last answers.
+const LAST_ANSWERS: Duration = Duration::from_secs(7);
 
 /// Bytes of a message that wait for a session.
 pub const PIPE_BYTES: usize = 64 << 10;
@@ -43,10 +52,10 @@ struct Welcome {
 /// # Errors
 ///
 /// Fails if it refuses to speak for this person.
-pub async fn join(data: &Path, speaker: &Speaker) -> anyhow::Result<Option<Link>> {
+pub async fn join(data: &Path, first: &impl Serialize) -> anyhow::Result<Option<Link>> {
     let Ok(stream) = UnixStream::connect(data.join(SOCKET)).await else { return Ok(None) };
     let (input, mut output) = stream.into_split();
-    let asked = format!("{}\n", serde_json::to_string(speaker)?);
+    let asked = format!("{}\n", serde_json::to_string(first)?);
     let mut input = BufReader::new(input);
     let mut answer = String::new();
     let heard = match output.write_all(asked.as_bytes()).await {
@@ -135,23 +144,58 @@ fn is_same_user(stream: &UnixStream) -> bool {
     }
 }
 
-/// Serves one guest, until it leaves or `stop` is cancelled.
+/// Tells a guest whether it is served.
+async fn greet<T>(output: &mut OwnedWriteHalf, served: &anyhow::Result<T>) -> anyhow::Result<()> {
+    let refused = served.as_ref().err().map(|error| format!("{error:#}"));
+    output.write_all(format!("{}\n", serde_json::to_string(&Welcome { refused })?).as_bytes()).await?;
+    Ok(())
+}
+
+/// Serves one guest, until it leaves or `stop` is cancelled. A guest that then does not read what is still said is left.
 async fn welcome(stream: UnixStream, host: &Host, stop: &CancellationToken) -> anyhow::Result<()> {
+    let socket = std::os::unix::net::UnixStream::from(stream.as_fd().try_clone_to_owned()?);
+    let reading = async {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_ANSWERS).await;
+    };
+    let serving = attend(stream, host, stop);
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => served,
+        () = reading => {
+            if let Err(error) = socket.shutdown(Shutdown::Both) {
+                tracing::debug!(%error, "a guest left first");
+            }
+            serving.await
+        }
+    }
+}
+
+/// Answers a guest.
+async fn attend(stream: UnixStream, host: &Host, stop: &CancellationToken) -> anyhow::Result<()> {
     let (input, mut output) = stream.into_split();
     let mut input = BufReader::new(input);
     let mut asked = String::new();
+    let mut first_line = (&mut input).take(MAX_FIRST_BYTES);
     tokio::select! {
         () = stop.cancelled() => return Ok(()),
-        heard = (&mut input).take(MAX_FIRST_BYTES).read_line(&mut asked) => heard?,
+        heard = first_line.read_line(&mut asked) => heard?,
     };
     // Its first line may hold anything, so no error quotes it.
-    let speaker = serde_json::from_str::<Value>(&asked).and_then(serde_json::from_value::<Speaker>).ok();
-    let session = match speaker {
-        Some(speaker) => host.session(&speaker),
-        None => Err(anyhow::anyhow!("the `azera mcp` that has the data folder is of another version: end it first")),
+    let first = serde_json::from_str::<Value>(&asked).unwrap_or_default();
+    if let Ok(question) = serde_json::from_value::<Question>(first.clone()) {
+        let answer = question.answer(host).await;
+        greet(&mut output, &answer).await?;
+        if let Ok(answer) = answer {
+            output.write_all(format!("{}\n", serde_json::to_string(&answer)?).as_bytes()).await?;
+        }
+        return Ok(());
+    }
+    let session = match serde_json::from_value::<Speaker>(first) {
+        Ok(speaker) => host.session(&speaker),
+        Err(_) => Err(anyhow::anyhow!("the `azera mcp` that has the data folder is of another version: end it first")),
     };
-    let refused = session.as_ref().err().map(|error| format!("{error:#}"));
-    output.write_all(format!("{}\n", serde_json::to_string(&Welcome { refused })?).as_bytes()).await?;
+    greet(&mut output, &session).await?;
     let Ok(session) = session else { return Ok(()) };
     // The server ends with its input, and answers what it has begun.
     let (mut pipe, piped) = duplex(PIPE_BYTES);

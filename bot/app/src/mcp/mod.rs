@@ -1,12 +1,14 @@
 //! `azera mcp`: speaks the Model Context Protocol over standard input and output.
 //!
 //! One process has the data folder. It is the first `azera mcp`, which serves the others of the same user over a socket
-//! (`guests`) and answers what hooks ask (`ask`), or an `azera run`, whose web they use with a key. When it ends, one of the others takes the folder over, and
-//! every session goes on (`relay` of `azera_adapter_mcp`).
+//! (`guests`) and answers what hooks ask (`ask`), or an `azera run`, whose web they use with a key. When an `azera mcp` ends, one of the others takes the folder
+//! over, and every session goes on (`relay` of `azera_adapter_mcp`). A session stays with whom it speaks for: one that began with the name of its command
+//! never goes on with a key, and one that began with a key never goes on without.
 
 mod ask;
 mod guests;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,6 +45,10 @@ const TIDY_INTERVAL: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 const MAX_LOOKS: usize = 20;
 
+/// How long the end waits for calls and background work that still use the memory, and how often it looks.
+const LAST_CALLS: Duration = Duration::from_secs(30);
+const CALL_CHECK: Duration = Duration::from_millis(20);
+
 /// How to make a key.
 const MAKE_KEY: &str = "make one with `azera web key create NAME --scope mcp --scope chat --scope memory:read --scope \
                         memory:write`, and set it as AZERA_MCP_KEY";
@@ -61,7 +67,8 @@ pub async fn run(config: &Config, options: McpOptions) -> anyhow::Result<ExitCod
 async fn share(config: &Config, options: McpOptions) -> anyhow::Result<()> {
     let data = config.data_dir()?;
     let speaker = Speaker { vault: options.vault, ..Speaker::of(config, &options.viewer) };
-    let ways = Ways { config: config.clone(), options, data, speaker, held: Mutex::default() };
+    let ways =
+        Ways { config: config.clone(), options, data, speaker, held: Mutex::default(), is_local: Cell::new(false) };
     let first = ways.find().await?;
     let relayed = relay(stdin(), stdout(), first, &ways).await;
     if let Some(held) = ways.held.into_inner() {
@@ -96,6 +103,8 @@ struct Ways {
     speaker: Speaker,
     /// The data folder, if this process has it.
     held: Mutex<Option<Held>>,
+    /// True once the session spoke for the person of its command.
+    is_local: Cell<bool>,
 }
 
 #[async_trait(?Send)]
@@ -111,26 +120,39 @@ impl Ways {
     ///
     /// # Errors
     ///
-    /// Fails if another program keeps the folder and serves nobody.
+    /// Fails if another program keeps the folder and serves nobody, or serves this session only as somebody else.
     async fn find(&self) -> anyhow::Result<Link> {
         let mut held = self.held.lock().await;
         if let Some(held) = &*held {
             return held.host.link(&self.speaker);
         }
+        let locally = |link: Link| -> anyhow::Result<Link> {
+            self.is_local.set(true);
+            Ok(link)
+        };
         for _ in 0..MAX_LOOKS {
             match DataFolder::take(&self.data) {
-                Ok(folder) => {
-                    let held = held.insert(Held::open(&self.config, folder, &self.speaker).await?);
-                    return held.host.link(&self.speaker);
-                }
+                Ok(folder) => match Held::open(&self.config, folder, &self.speaker).await {
+                    Ok(opened) => return held.insert(opened).host.link(&self.speaker).and_then(locally),
+                    // Whoever had the folder before has the record open for a moment longer.
+                    Err(error) if error.is::<Taken>() => {}
+                    Err(error) => return Err(error),
+                },
                 Err(error) if error.is::<Taken>() => {}
                 Err(error) => return Err(error),
             }
             if let Some(link) = join(&self.data, &self.speaker).await? {
-                return Ok(link);
+                return locally(link);
             }
             // Somebody else may listen where a web that was killed did, but whoever takes the folder removes its file.
             if let Some(local) = Local::read(&self.data).ok().filter(Local::is_running) {
+                if self.is_local.get() {
+                    bail!(
+                        "an `azera run` has the data folder now. This session spoke for {}, and a key may speak for somebody \
+                         else, so it does not go on there. Start the assistant anew",
+                        self.speaker.name
+                    );
+                }
                 return pass_on(upstream(&self.config, &self.options, &format!("{}/mcp", local.address))?);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -180,6 +202,7 @@ fn link(stream: tokio::io::DuplexStream) -> Link {
 struct Host {
     contracts: Contracts,
     memory: Arc<Memory>,
+    config: Arc<Config>,
     /// The sessions of this process.
     sessions: TaskTracker,
 }
@@ -247,7 +270,8 @@ impl Held {
         let person = Person::new(&speaker.name).context("--as")?;
         let console = Console::new(person, Format::Plain, nowhere(), nowhere(), Arc::new(SystemClock))?;
         app.engine.attach(Arc::new(console));
-        let host = Host { contracts: contracts(&app), memory: app.memory.clone(), sessions: TaskTracker::new() };
+        let (memory, sessions) = (app.memory.clone(), TaskTracker::new());
+        let host = Host { contracts: contracts(&app), memory, config: Arc::new(config.clone()), sessions };
         let stop = CancellationToken::new();
         let keeping = spawn_local(keep(app, config.clone(), guests, host.clone(), stop.clone()));
         Ok(Self { host, stop, keeping })
@@ -277,17 +301,34 @@ async fn keep(
     };
     tokio::join!(keep_tidy(&app, &config, &stop), serving);
     let tidied = tidy(&app).await;
-    if let Some(guests) = &guests {
-        guests.remove();
-    }
-    // No session may hold the stores open once the folder is free.
+    // Nothing may hold the stores open once the folder is free.
     host.sessions.close();
     host.sessions.wait().await;
     drop(host);
-    drop(app);
+    let (memory, folder) = app.into_memory();
+    until_unused(&memory).await;
+    drop(memory);
+    // Whoever comes from here on looks at the folder.
+    if let Some(guests) = &guests {
+        guests.remove();
+    }
+    drop(folder);
     // Whoever still waits at the socket looks at the folder now, and finds it free.
     drop(guests);
     tidied
+}
+
+/// Waits until nothing else has the memory. A change whose client left is still made, and background work that was ended ends
+/// at its next step.
+async fn until_unused(memory: &Arc<Memory>) {
+    let unused = async {
+        while Arc::strong_count(memory) > 1 {
+            tokio::time::sleep(CALL_CHECK).await;
+        }
+    };
+    if tokio::time::timeout(LAST_CALLS, unused).await.is_err() {
+        tracing::warn!("the memory is still in use {} s after the end of the last session", LAST_CALLS.as_secs());
+    }
 }
 
 /// Returns the engine as the protocol's server sees it.

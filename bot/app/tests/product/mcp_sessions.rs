@@ -6,8 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::imports::{beside_a_chat, context, hook, search, transcript, waits};
+use crate::imports::{beside_a_chat, context, hook, run, search, transcript, waits};
 use crate::mcp::{call, client, good, stdio};
+use crate::web::Running;
 use crate::{azera, command};
 
 const ARGUMENTS: [&str; 4] = ["--as", "Ann", "--project", "tower"];
@@ -233,4 +234,51 @@ fn a_guest_reads_its_own_persons_memory_and_no_other() {
     let told = found(&mut ben, "What is the password of the lighthouse?");
     assert!(ben.has_folder(home) && !told.contains("heliotrope"), "{told}");
     ben.end();
+}
+
+/// Ann and Ben are linked through an account on the web, so Ann may read Ben's project. Her hook tells of her own alone, as it
+/// does where it opens the folder itself.
+#[test]
+fn a_hook_beside_mcp_tells_of_its_own_account_alone() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, file) = (scratch.path(), scratch.path().join("session.jsonl"));
+    std::fs::write(&file, transcript("s1", &SAID)).expect("a file");
+    let (of_ann, of_ben) = (["--as", "Ann", "--project", "tower"], ["--as", "Ben", "--project", "tower"]);
+    hook(home, "stop", "Stop", &file, home, &of_ben);
+    let bot = Running::with(home, home.join("data").to_str().expect("a path"), &["--model", "scripted"], &[]);
+    let session = bot.own();
+    let headers: Vec<(&str, &str)> = session.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    for person in ["Ann", "Ben"] {
+        let asked = json!({"session_id": "desk", "message": "/link"});
+        let answer = bot.send("POST", "/api/chat", &headers, &asked).2.to_string();
+        let code = answer.split("`/link ").nth(1).and_then(|rest| rest.get(..8)).expect("a code");
+        run(home, &["link", code, "--as", person, "--yes"]);
+    }
+    bot.stop();
+    let mut ann = Open::begin(home);
+    let told = ann.call("context_budget", &json!({"project": "tower"}));
+    assert!(told.to_string().contains("heliotrope"), "she may read it: {told}");
+    assert_eq!(hook(home, "start", "SessionStart", &file, home, &of_ann).trim(), "", "it is not Ann's own");
+    assert!(context(&hook(home, "start", "SessionStart", &file, home, &of_ben)).contains("heliotrope"));
+    ann.end();
+}
+
+/// A guest that asks for much and reads nothing cannot keep the one that has the folder from its end.
+#[test]
+fn a_guest_that_does_not_read_holds_nobody_up() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let ann = Open::begin(home);
+    let mut guest = std::os::unix::net::UnixStream::connect(home.join("data/mcp.sock")).expect("it listens");
+    let speaker = json!({"name": "Ann", "persona": "azera", "vault": false});
+    let client = json!({"name": "tests", "version": "1"});
+    let begin = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    writeln!(guest, "{speaker}").expect("it reads");
+    writeln!(guest, "{}", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}))
+        .expect("it reads");
+    writeln!(guest, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).expect("it reads");
+    for id in 1..100 {
+        writeln!(guest, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).expect("it reads");
+    }
+    ann.end();
 }
