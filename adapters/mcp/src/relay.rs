@@ -14,8 +14,11 @@ use crate::proxy::UNREACHABLE;
 /// The id of a handshake that the client does not hear of.
 const REPEATED: &str = "azera-handshake-again";
 
-/// How many servers in a row may end before they answered anything. Then the client is told.
+/// How many servers may end before one of them answers. A request is sent to no more than that; then the client is told.
 const MAX_SERVERS: usize = 5;
+
+/// What the client is told where servers end and end.
+const AGAIN: &str = "Azera ended again and again before it answered.";
 
 /// A stream to a server, one message a line.
 pub struct Link {
@@ -51,7 +54,7 @@ where
     W: AsyncWrite + Send + Unpin,
 {
     let (server, heard) = (Some(first.output), Some(BufReader::new(first.input).lines()));
-    let mut relay = Relay { output, servers, server, heard, asked: Asked::default() };
+    let mut relay = Relay { output, servers, server, heard, asked: Asked::default(), ended: 0 };
     let mut lines = BufReader::new(input).lines();
     let mut is_open = true;
     while is_open || relay.heard.is_some() {
@@ -109,12 +112,14 @@ struct Call {
     /// The tool that it calls, if the tool changes anything.
     changes: Option<String>,
     is_sent: bool,
+    /// How many servers it was sent to.
+    servers: usize,
 }
 
 /// What the client asked so far.
 #[derive(Default)]
 struct Asked {
-    /// The handshake: its request, and whether a server answered it.
+    /// The handshake: its request, and whether a server agreed to it.
     begun: Option<(Value, bool)>,
     /// The client's notification that ends the handshake.
     initialized: Option<String>,
@@ -135,22 +140,25 @@ impl Asked {
         }
         if let Some(id) = message.get("id").filter(|_| message.get("method").is_some()) {
             let changes = changing_tool(&message);
-            self.open.push(Call { id: id.clone(), line, changes, is_sent: false });
+            self.open.push(Call { id: id.clone(), line, changes, is_sent: false, servers: 0 });
         }
     }
 
-    fn answered(&mut self, line: &str) {
-        let Ok(message) = serde_json::from_str::<Value>(line) else { return };
-        let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
+    /// Takes note of what a server said. Returns true if it is an answer.
+    fn answered(&mut self, line: &str) -> bool {
+        let Ok(message) = serde_json::from_str::<Value>(line) else { return false };
+        let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return false };
         self.open.retain(|call| call.id != *id);
         if let Some((begun, is_answered)) = &mut self.begun
             && begun.get("id") == Some(id)
         {
-            *is_answered = true;
+            // A server that refuses it has begun nothing.
+            *is_answered = message.get("result").is_some();
         }
+        true
     }
 
-    /// Returns the handshake to repeat, if a server answered it.
+    /// Returns the handshake to repeat, if a server agreed to it.
     fn handshake(&self) -> Option<String> {
         let (begun, _) = self.begun.as_ref().filter(|(_, is_answered)| *is_answered)?;
         let mut again = begun.clone();
@@ -173,29 +181,46 @@ struct Relay<'a, W> {
     server: Option<Output>,
     heard: Option<Heard>,
     asked: Asked,
+    /// How many servers ended since one answered, or since the client asked something.
+    ended: usize,
 }
 
 impl<W: AsyncWrite + Send + Unpin> Relay<'_, W> {
     /// Passes a line of the client on.
     async fn ask(&mut self, line: String) -> std::io::Result<()> {
         self.asked.take(line.clone());
+        self.ended = 0;
         let sent = match &mut self.server {
             Some(server) => send(server, &line).await.is_ok(),
             None => false,
         };
         if !sent {
+            self.hear_out().await?;
             return self.go_on().await;
         }
         if let Some(call) = self.asked.open.iter_mut().find(|call| call.line == line) {
-            call.is_sent = true;
+            (call.is_sent, call.servers) = (true, 1);
         }
         Ok(())
     }
 
     /// Passes a line of the server on.
     async fn answer(&mut self, line: &str) -> std::io::Result<()> {
-        self.asked.answered(line);
+        if self.asked.answered(line) {
+            self.ended = 0;
+        }
         send(&mut self.output, line).await
+    }
+
+    /// Passes on what a server that hears nothing more had said before. It may have answered a change.
+    async fn hear_out(&mut self) -> std::io::Result<()> {
+        while self.heard.is_some() {
+            match next(&mut self.heard).await {
+                Some(line) => self.answer(&line).await?,
+                None => self.heard = None,
+            }
+        }
+        Ok(())
     }
 
     /// Ends what the server hears. What it says until its end is still passed on.
@@ -210,31 +235,43 @@ impl<W: AsyncWrite + Send + Unpin> Relay<'_, W> {
     /// Goes on with another server.
     async fn go_on(&mut self) -> std::io::Result<()> {
         (self.server, self.heard) = (None, None);
-        for _ in 0..MAX_SERVERS {
-            match self.servers.connect().await {
-                Ok(link) => {
-                    let (mut server, mut heard) = (link.output, BufReader::new(link.input).lines());
-                    if self.resume(&mut server, &mut heard).await? {
-                        (self.server, self.heard) = (Some(server), Some(heard));
-                        return Ok(());
-                    }
-                }
+        while self.ended < MAX_SERVERS {
+            self.ended += 1;
+            let link = match self.servers.connect().await {
+                Ok(link) => link,
                 Err(detail) => return self.refuse(&detail).await,
+            };
+            let (mut server, mut heard) = (link.output, BufReader::new(link.input).lines());
+            match self.resume(&mut server, &mut heard).await? {
+                Resumed::Goes => {
+                    (self.server, self.heard) = (Some(server), Some(heard));
+                    return Ok(());
+                }
+                Resumed::Ended => {
+                    self.heard = Some(heard);
+                    self.hear_out().await?;
+                }
+                Resumed::Refused(detail) => return self.refuse(&detail).await,
             }
         }
-        self.refuse("Azera ended again and again before it answered.").await
+        // The next question looks for a server again.
+        self.refuse(AGAIN).await
     }
 
-    /// Tells a new server what the one before knew, and asks it what has no answer yet. Returns false if it ended.
-    async fn resume(&mut self, server: &mut Output, heard: &mut Heard) -> std::io::Result<bool> {
+    /// Tells a new server what the one before knew, and asks it what has no answer yet.
+    async fn resume(&mut self, server: &mut Output, heard: &mut Heard) -> std::io::Result<Resumed> {
         if let Some(handshake) = self.asked.handshake() {
-            if send(server, &handshake).await.is_err() || !is_greeted(heard).await {
-                return Ok(false);
+            if send(server, &handshake).await.is_err() {
+                return Ok(Resumed::Ended);
+            }
+            match greeting(heard).await {
+                Resumed::Goes => {}
+                other => return Ok(other),
             }
             if let Some(initialized) = &self.asked.initialized
                 && send(server, initialized).await.is_err()
             {
-                return Ok(false);
+                return Ok(Resumed::Ended);
             }
         }
         for mut call in std::mem::take(&mut self.asked.open) {
@@ -246,14 +283,16 @@ impl<W: AsyncWrite + Send + Unpin> Relay<'_, W> {
                     );
                     send(&mut self.output, &error(&call.id, &detail)).await?;
                 }
+                _ if call.servers >= MAX_SERVERS => send(&mut self.output, &error(&call.id, AGAIN)).await?,
                 _ => {
                     // If it ends now, the next one is asked.
+                    call.servers += 1;
                     call.is_sent = send(server, &call.line).await.is_ok();
                     self.asked.open.push(call);
                 }
             }
         }
-        Ok(self.asked.open.iter().all(|call| call.is_sent))
+        Ok(if self.asked.open.iter().all(|call| call.is_sent) { Resumed::Goes } else { Resumed::Ended })
     }
 
     /// Answers everything that has no answer with an error.
@@ -265,15 +304,28 @@ impl<W: AsyncWrite + Send + Unpin> Relay<'_, W> {
     }
 }
 
-/// Waits for the answer to the repeated handshake. Returns false if the server ended.
-async fn is_greeted(heard: &mut Heard) -> bool {
+/// What became of a session with another server.
+enum Resumed {
+    Goes,
+    /// The server ended.
+    Ended,
+    /// The server does not go on with the session, for this reason.
+    Refused(String),
+}
+
+/// Waits for the answer to the repeated handshake.
+async fn greeting(heard: &mut Heard) -> Resumed {
     while let Ok(Some(line)) = heard.next_line().await {
         let answer = serde_json::from_str::<Value>(&line).unwrap_or_default();
         if answer.get("id").and_then(Value::as_str) == Some(REPEATED) {
-            return true;
+            let reason = answer.pointer("/error/message").and_then(Value::as_str);
+            return match answer.get("result") {
+                Some(_) => Resumed::Goes,
+                None => Resumed::Refused(reason.unwrap_or("Azera does not go on with this session.").to_owned()),
+            };
         }
     }
-    false
+    Resumed::Ended
 }
 
 fn error(id: &Value, detail: &str) -> String {
@@ -383,5 +435,80 @@ mod tests {
         };
         let (relayed, ()) = tokio::join!(relay(input, output, first, &given), client);
         relayed.unwrap();
+    }
+
+    /// A question that makes each server end is not asked for ever. The next question goes to the next server.
+    #[tokio::test]
+    async fn a_request_is_sent_to_a_few_servers_and_no_more() {
+        let (give, given) = unbounded_channel();
+        let given = Given(Mutex::new(given));
+        let (near, far) = duplex(1 << 16);
+        let (input, output) = split(near);
+        let (first, server_one) = server();
+        let mut ends = vec![server_one];
+        for _ in 0..MAX_SERVERS {
+            let (link, end) = server();
+            give.send(link).unwrap();
+            ends.push(end);
+        }
+        let client = async {
+            let mut client = End::new(far);
+            client.say(call(1, "recall")).await;
+            let mut last = ends.pop().unwrap();
+            for mut end in ends {
+                assert_eq!(end.hear().await, call(1, "recall"));
+            }
+            assert_eq!(client.hear().await["error"]["message"], AGAIN);
+            client.say(call(2, "recall")).await;
+            assert_eq!(last.hear().await, call(2, "recall"));
+            last.say(json!({"jsonrpc": "2.0", "id": 2, "result": {}})).await;
+            assert_eq!(client.hear().await["id"], 2);
+        };
+        let (relayed, ()) = tokio::join!(relay(input, output, first, &given), client);
+        relayed.unwrap();
+    }
+
+    /// A server answers a change and ends, and the client asks again before the answer was read.
+    #[tokio::test]
+    async fn what_a_server_answered_before_it_ended_is_told() {
+        let (give, given) = unbounded_channel();
+        let given = Given(Mutex::new(given));
+        let (near, far) = duplex(1 << 16);
+        let mut client = End::new(far);
+        let (first, mut server_one) = server();
+        let (second, mut server_two) = server();
+        give.send(second).unwrap();
+        let heard = Some(BufReader::new(first.input).lines());
+        let asked = Asked::default();
+        let mut relay = Relay { output: near, servers: &given, server: Some(first.output), heard, asked, ended: 0 };
+        relay.ask(call(1, "remember").to_string()).await.unwrap();
+        assert_eq!(server_one.hear().await, call(1, "remember"));
+        server_one.say(json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
+        drop(server_one);
+        relay.ask(call(2, "recall").to_string()).await.unwrap();
+        assert_eq!(client.hear().await, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+        assert_eq!(server_two.hear().await, call(2, "recall"));
+    }
+
+    /// A server that refuses the handshake has begun no session, and the client hears why.
+    #[tokio::test]
+    async fn a_refused_handshake_begins_nothing() {
+        let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
+        let mut asked = Asked::default();
+        asked.take(begin.to_string());
+        assert!(
+            asked.answered(&json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -1, "message": "no"}}).to_string())
+        );
+        assert_eq!(asked.handshake(), None);
+        let (given, (second, mut server_two)) = (unbounded_channel(), server());
+        given.0.send(second).unwrap();
+        let given = Given(Mutex::new(given.1));
+        let (near, far) = duplex(1 << 16);
+        let mut client = End::new(far);
+        let asked = Asked { begun: Some((begin, true)), ..Asked::default() };
+        let mut relay = Relay { output: near, servers: &given, server: None, heard: None, asked, ended: 0 };
+        server_two.say(json!({"jsonrpc": "2.0", "id": REPEATED, "error": {"code": -1, "message": "no key"}})).await;
+        relay.ask(call(1, "recall").to_string()).await.unwrap();
+        assert_eq!(client.hear().await["error"]["message"], "no key");
     }
 }
