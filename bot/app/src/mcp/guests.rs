@@ -1,8 +1,8 @@
 //! How the `azera mcp` that has the data folder serves those that start beside it: over a socket in the folder.
 //!
-//! A guest says in its first line whom it speaks for, and hears in the first answer whether it may. The protocol follows. A hook
-//! asks its question in the first line instead, and hears the answer in the second one. Only
-//! processes of the same user of this machine are served: each of them could open the folder itself.
+//! A guest says in its first line whom it speaks for, and hears in the first answer whether it may. The protocol follows. A
+//! hook asks its question in the first line instead, and hears the answer in the second one. Only processes of the same user of
+//! this machine are served: each of them could open the folder itself.
 
 use std::fs::Permissions;
 use std::net::Shutdown;

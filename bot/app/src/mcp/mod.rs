@@ -1,9 +1,10 @@
 //! `azera mcp`: speaks the Model Context Protocol over standard input and output.
 //!
 //! One process has the data folder. It is the first `azera mcp`, which serves the others of the same user over a socket
-//! (`guests`) and answers what hooks ask (`ask`), or an `azera run`, whose web they use with a key. When an `azera mcp` ends, one of the others takes the folder
-//! over, and every session goes on (`relay` of `azera_adapter_mcp`). A session stays with whom it speaks for: one that began with the name of its command
-//! never goes on with a key, and one that began with a key never goes on without.
+//! (`guests`) and answers what hooks ask (`ask`), or an `azera run`, whose web they use with a key. When an `azera mcp` ends,
+//! one of the others takes the folder over, and every session goes on (`relay` of `azera_adapter_mcp`). A session stays with
+//! whom it speaks for: one that began with the name of its command never goes on with a key, and one that began with a key
+//! never goes on without.
 
 mod ask;
 mod guests;
