@@ -70,6 +70,8 @@ function run(parameters, person) {
     const child = spawn(process.execPath, ['--import', hooked, suite, ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let asked = false;
+    // A run takes seconds. One that waits for what never comes must not hold up the tests for ever.
+    const guard = setTimeout(() => child.kill(), 600_000);
     const hear = (chunk) => {
       output += chunk;
       const page = person && !asked && output.match(/^https?:\S*code_challenge\S*$/m);
@@ -84,7 +86,10 @@ function run(parameters, person) {
     child.stdout.setEncoding('utf8').on('data', hear);
     child.stderr.setEncoding('utf8').on('data', hear);
     child.on('error', failed);
-    child.on('close', (code) => ended({ code, output }));
+    child.on('close', (code) => {
+      clearTimeout(guard);
+      ended({ code, output });
+    });
   });
 }
 
