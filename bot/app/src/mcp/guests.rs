@@ -140,9 +140,10 @@ async fn welcome(stream: UnixStream, host: &Host, stop: &CancellationToken) -> a
     let (input, mut output) = stream.into_split();
     let mut input = BufReader::new(input);
     let mut asked = String::new();
+    let mut first = (&mut input).take(MAX_FIRST_BYTES);
     tokio::select! {
         () = stop.cancelled() => return Ok(()),
-        heard = (&mut input).take(MAX_FIRST_BYTES).read_line(&mut asked) => heard?,
+        heard = first.read_line(&mut asked) => heard?,
     };
     // Its first line may hold anything, so no error quotes it.
     let speaker = serde_json::from_str::<Value>(&asked).and_then(serde_json::from_value::<Speaker>).ok();
