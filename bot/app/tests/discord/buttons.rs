@@ -142,7 +142,8 @@ fn a_thumb_rates_the_memories_behind_a_reply_until_it_goes() {
     let fake = fake();
     let ([_, bob, cid], square) = square(&fake);
     let model = Model::start(Arc::new(|_| ("I see.".to_owned(), String::new())));
-    let mut bot = Bot::new(&fake, Some(&model)).recalling_at_once();
+    // A thumb counts as a message of its person.
+    let mut bot = Bot::new(&fake, Some(&model)).recalling_at_once().with("AZERA__DISCORD__MESSAGES_PER_PERSON", "100");
     bot.start(&fake);
     fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     give(&fake, square, bob, "remember", "", &[("text", "my boat is called heliotrope")]);
