@@ -1,5 +1,7 @@
 //! A question that many people asked hides no answer to it.
 
+use azera_adapter::Host;
+
 use crate::findings::{ANN, BOB, COMMONS, DM_BOB, Scene};
 
 const QUESTION: &str = "what is the password of the lighthouse door?";
