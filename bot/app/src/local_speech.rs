@@ -207,7 +207,7 @@ fn has_server(config: &Config, kind: Kind) -> bool {
     match kind {
         Kind::Speech => config.recognition_server.api != RecognitionApi::None,
         Kind::Voice => config.speech_server.api != SpeechApi::None,
-        Kind::Chat | Kind::Embedding | Kind::Vad => false,
+        Kind::Chat | Kind::Embedding | Kind::Vad | Kind::Reranker => false,
     }
 }
 
@@ -220,7 +220,7 @@ pub fn usable(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<Re
     let checked = match kind {
         Kind::Speech => Whisper::check(&model.path).map_err(|error| broken(&model, &error).to_string()),
         Kind::Voice => check_voices(config, models).map_err(|error| format!("{error:#}")),
-        Kind::Chat | Kind::Embedding | Kind::Vad => Ok(()),
+        Kind::Chat | Kind::Embedding | Kind::Vad | Kind::Reranker => Ok(()),
     };
     Ok(checked.map(|()| Some(model)))
 }
