@@ -335,7 +335,7 @@ fn the_usual_voice_speaks_for_one_that_cannot_be_opened() {
 
 #[test]
 fn no_voice_speaks_for_one_that_is_needed() {
-    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path };
+    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path, speaker: None };
     let files = vec![file("joe", model("piper-en-us-joe")), file("broken", model("silero-vad"))];
     let voices = LocalVoices::new(files, 1);
     let speak = |id: &str| {
