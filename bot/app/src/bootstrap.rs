@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use azera_config::Config;
 use azera_engine::{BackgroundWriter, Engine, EngineDependencies};
 use azera_memory::{Layers, Memory, MemoryConfig, Store};
@@ -259,16 +259,10 @@ pub fn open_stores_with(
     // No other process works in this folder. So an index that fails has damaged files, and the record can rebuild it.
     let data = &folder.dir().to_owned();
     let was_killed = folder.was_left_running();
-    let store = SledStore::open(folder.record()).map_err(|error| match &error {
-        // A process that gave the folder back has not closed the record yet.
-        azera_memory::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::ResourceBusy => {
-            folder.still_taken().into()
-        }
-        _ => record_error(&error, &folder),
-    })?;
+    let store = SledStore::open(folder.record()).map_err(|error| folder.record_error(&error))?;
     let opening_failed = folder.begin_opening()?;
     let needs_rebuild =
-        opening_failed || azera_memory::rebuild_wanted(&store).map_err(|error| record_error(&error, &folder))?;
+        opening_failed || azera_memory::rebuild_wanted(&store).map_err(|error| folder.record_error(&error))?;
     if needs_rebuild {
         remove_indexes(data)?;
     }
@@ -295,9 +289,9 @@ pub fn open_stores_with(
             blobs_max_bytes: config.memory.blobs_max_bytes,
         },
     )
-    .map_err(|error| record_error(&error, &folder))?;
+    .map_err(|error| folder.record_error(&error))?;
     if was_killed {
-        memory.indexing().mark_indexes_suspect().map_err(|error| record_error(&error, &folder))?;
+        memory.indexing().mark_indexes_suspect().map_err(|error| folder.record_error(&error))?;
         folder.mark_recorded();
     }
     if let Some(queued) = memory.indexing().follow_embedder()? {
@@ -310,24 +304,6 @@ pub fn open_stores_with(
         }
     }
     Ok(Stores { memory, servers: on_servers, folder })
-}
-
-/// Adds what to do to an error from opening the record.
-fn record_error(error: &azera_memory::Error, folder: &DataFolder) -> anyhow::Error {
-    let record = folder.record();
-    match error {
-        azera_memory::Error::Full { .. } => {
-            anyhow!("{error}: make some in {} and start again; nothing is lost", record.display())
-        }
-        azera_memory::Error::Io { .. } => anyhow!("{error} ({})", record.display()),
-        azera_memory::Error::Invalid(_) => anyhow!("{error}"),
-        azera_memory::Error::Backend { transient: true, .. } => anyhow!("{error}"),
-        _ => anyhow!(
-            "the record in {} is damaged ({error}). `azera restore --replace` brings back the newest backup, `azera restore \
-             --salvage --replace` what can still be read; either puts what is there aside",
-            record.display()
-        ),
-    }
 }
 
 /// Returns the backup folder.
@@ -488,7 +464,7 @@ async fn open_parts(config: &Config, folder: Option<DataFolder>, opening: Bootst
     let backups = backups(config)?;
     bring_personas(&memory, &data, opening.clock.as_ref()).map_err(|error| {
         match error.downcast_ref::<azera_memory::Error>() {
-            Some(record_failure) => record_error(record_failure, &folder),
+            Some(record_failure) => folder.record_error(record_failure),
             None => error,
         }
     })?;

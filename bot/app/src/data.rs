@@ -8,11 +8,11 @@
 //! it is whole, it is renamed to `record.next`. It then replaces the record, now or when the folder is next used.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use azera_types::Timestamp;
 
 /// The lock file, locked while the folder is in use. It holds the user's process id, then the number of processes in a
@@ -141,9 +141,27 @@ impl DataFolder {
         }
     }
 
-    /// Returns that a process which held the folder still has the record open.
-    pub fn still_taken(&self) -> Taken {
-        Taken { dir: self.dir.clone(), holder: "unknown".to_owned() }
+    /// Adds what to do to an error from opening the record.
+    pub fn record_error(&self, error: &azera_memory::Error) -> anyhow::Error {
+        let record = self.record();
+        match error {
+            // A process that gave the folder back has not closed the record yet.
+            azera_memory::Error::Io { source, .. } if source.kind() == ErrorKind::ResourceBusy => {
+                Taken { dir: self.dir.clone(), holder: "unknown".to_owned() }.into()
+            }
+            azera_memory::Error::Full { .. } => {
+                anyhow!("{error}: make some in {} and start again; nothing is lost", record.display())
+            }
+            azera_memory::Error::Io { .. } => anyhow!("{error} ({})", record.display()),
+            azera_memory::Error::Invalid(_) | azera_memory::Error::Backend { transient: true, .. } => {
+                anyhow!("{error}")
+            }
+            _ => anyhow!(
+                "the record in {} is damaged ({error}). `azera restore --replace` brings back the newest backup, `azera \
+                 restore --salvage --replace` what can still be read; either puts what is there aside",
+                record.display()
+            ),
+        }
     }
 
     /// Returns true if another process holds the folder. It may take it or leave it at any time, so this is a hint.

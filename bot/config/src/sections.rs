@@ -63,8 +63,7 @@ pub struct Models {
     /// use the GPU either.
     #[schemars(range(min = 0, max = 1000), example = 20)]
     pub gpu_layers: Option<u32>,
-    /// Megabytes on disk for evaluated prompts of personas, which speed up the first reply after a start; 0 stores
-    /// none.
+    /// Megabytes on disk for evaluated prompts of personas, which speed up the first reply after a start; 0 stores none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
     /// The longest reply, in tokens. When unset: 512, or a quarter of a small context. Small models have a lower limit
