@@ -34,6 +34,7 @@ const PARTS_OF_SECRETS: &[&str] = &[
     "kennwort",
     "passphrase",
     "passwor",
+    "passwör",
     "schlüssel",
     "secret",
     "token",

@@ -11,7 +11,7 @@ use crate::world::Change;
 const UNKNOWN: &str = "Nobody named";
 
 /// A relation in an answer; the quote of its memory ends in other words.
-const LIVES: &str = "Miranda lives in Tallinn, since";
+const LIVES: &str = "Miranda lives in Tallinn (said on";
 
 impl Scene {
     /// Returns whether any row of the record contains this name, in its key or in its value.

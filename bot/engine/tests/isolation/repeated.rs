@@ -3,6 +3,7 @@
 use azera_adapter::Host;
 
 use crate::findings::{ANN, BOB, COMMONS, DM_BOB, Scene};
+use crate::passages::watching_model;
 
 const QUESTION: &str = "what is the password of the lighthouse door?";
 
@@ -20,6 +21,9 @@ async fn a_question_asked_a_hundred_times_hides_no_answer() {
     for place in [COMMONS, DM_BOB] {
         let found = scene.hits(BOB, place, QUESTION).await;
         assert!(found.iter().any(|hit| hit.text.as_str().contains("tangerine")), "{} hits", found.len());
-        assert!(found.iter().all(|hit| hit.text.as_str() != QUESTION), "the question is no answer");
     }
+    let (model, prompts) = watching_model();
+    scene.engine.answered_by(model).await;
+    scene.say(BOB, DM_BOB, QUESTION).await;
+    assert!(prompts.lock().unwrap().iter().any(|prompt| prompt.contains("tangerine")), "no prompt had the answer");
 }

@@ -232,7 +232,7 @@ const TURNING: &str = "not never no used if would could should might may cannot 
 
 /// Words behind a name at the beginning of a sentence that show that it is one.
 const AFTER_NAMES: &str = "is was has had and lives lived works worked likes loves loved said says told tells went goes came \
-    comes moved called calls wants wanted got gets gave gives made makes thinks thought knows knew plays played can will \
+    comes moved moves visits meets joins builds marries travels flies called calls wants wanted got gets gave gives made makes thinks thought knows knew plays played can will \
     would could might just also always never really still usually often took takes takes bought sold found lost left met \
     wrote writes plans planned started starts stopped finished seems looks looked feels felt sent sends needs needed \
     helped helps brought brings taught teaches studies studied runs ran married adopted owns uses built visited joined \

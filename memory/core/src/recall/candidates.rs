@@ -29,7 +29,7 @@ pub(super) struct Weighed {
     pub(super) hits: Vec<Hit>,
     /// All candidates.
     pub(super) found: usize,
-    /// Candidates that were dropped as [`Dropped::InTheWay`].
+    /// Candidates that were dropped as [`Dropped::InTheWay`], or say only what another one says.
     pub(super) in_the_way: usize,
     pub(super) stored: HashMap<MemoryId, Stored>,
     /// Indexes that failed.

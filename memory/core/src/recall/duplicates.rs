@@ -71,6 +71,8 @@ const NEAR_SCORE: f32 = 0.25;
 pub(super) struct Chosen<F> {
     hits: Vec<Choice>,
     wanted: usize,
+    /// How many said only what another one says.
+    repeated: usize,
     /// The lowest score among the hits.
     lowest: f32,
     /// Returns the cosine similarity of two hits.
@@ -92,7 +94,14 @@ impl Choice {
 
 impl<F: Fn(&Hit, &Hit) -> Option<f32>> Chosen<F> {
     pub(super) fn new(wanted: usize, threshold: f32, cosine: F) -> Self {
-        Self { hits: Vec::with_capacity(wanted.min(128)), wanted, lowest: f32::INFINITY, cosine, threshold }
+        Self {
+            hits: Vec::with_capacity(wanted.min(128)),
+            wanted,
+            repeated: 0,
+            lowest: f32::INFINITY,
+            cosine,
+            threshold,
+        }
     }
 
     /// Returns true if a hit with this score may still be chosen. Beyond the number wanted, only a later memory that
@@ -116,6 +125,7 @@ impl<F: Fn(&Hit, &Hit) -> Option<f32>> Chosen<F> {
             })
             .collect();
         let same = alike.iter().position(|alike| *alike == Likeness::Same);
+        self.repeated += usize::from(same.is_some());
         if let Some(other) = same.and_then(|place| self.hits.get_mut(place)) {
             if !is_later(&new.hit, &other.hit) {
                 say_again(&mut other.hit, &new.hit);
@@ -139,6 +149,11 @@ impl<F: Fn(&Hit, &Hit) -> Option<f32>> Chosen<F> {
         }
         self.hits.insert(place, new);
         self.hits.truncate(self.wanted);
+    }
+
+    /// Returns how many were taken that say only what another one says.
+    pub(super) fn repeated(&self) -> usize {
+        self.repeated
     }
 
     pub(super) fn into_hits(self) -> Vec<Hit> {

@@ -286,6 +286,7 @@ impl Recall<'_> {
             orders.insert(hit.memory.id, order);
             chosen.take(self.with_excerpt(hit, passage, query));
         }
+        in_the_way += chosen.repeated();
         let mut hits = chosen.into_hits();
         // What was said in many chats of a place, and holds, comes forward there.
         let mut is_raised = false;
