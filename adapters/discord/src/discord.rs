@@ -323,7 +323,7 @@ impl Discord {
             }
             Event::Reacted(reaction) => reactions::given(registry, *reaction),
             Event::TookBack(reaction) => reactions::taken_back(registry, *reaction),
-            Event::Cleared(channel, message, emoji) => reactions::cleared(registry, channel, message, emoji),
+            Event::Cleared(channel, message) => reactions::cleared(registry, channel, message),
             Event::Voice(state) => self.voice.take(VoiceEvent::State(state)),
             Event::VoiceServer(server) => self.voice.take(VoiceEvent::Server(server)),
             Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),

@@ -13,7 +13,7 @@ use azera_types::Clock;
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
     Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction,
-    Reaction, ReactionType, Ready, ResumedEvent, UnavailableGuild, VoiceServerUpdateEvent, VoiceState,
+    Reaction, Ready, ResumedEvent, UnavailableGuild, VoiceServerUpdateEvent, VoiceState,
 };
 use serenity::gateway::{ChunkGuildFilter, ConnectionStage, GatewayError, ShardManager, ShardStageUpdateEvent};
 use tokio::sync::{mpsc, oneshot};
@@ -74,8 +74,8 @@ pub(crate) enum Event {
     Reacted(Box<Reaction>),
     /// Somebody took a reaction back.
     TookBack(Box<Reaction>),
-    /// A moderator removed everybody's reactions from a message: those of one kind, or all.
-    Cleared(ChannelId, MessageId, Option<ReactionType>),
+    /// A moderator removed all reactions from a message.
+    Cleared(ChannelId, MessageId),
     /// Somebody joined, left or changed voice channels.
     Voice(Box<VoiceState>),
     /// The voice server of a guild changed.
@@ -191,12 +191,8 @@ impl EventHandler for Handler {
         self.pass(Event::TookBack(Box::new(reaction)));
     }
 
-    async fn reaction_remove_emoji(&self, _: Context, reaction: Reaction) {
-        self.pass(Event::Cleared(reaction.channel_id, reaction.message_id, Some(reaction.emoji)));
-    }
-
     async fn reaction_remove_all(&self, _: Context, channel: ChannelId, message: MessageId) {
-        self.pass(Event::Cleared(channel, message, None));
+        self.pass(Event::Cleared(channel, message));
     }
 
     async fn voice_state_update(&self, _: Context, _: Option<VoiceState>, state: VoiceState) {

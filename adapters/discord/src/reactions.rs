@@ -59,22 +59,10 @@ pub(crate) fn taken_back(registry: &Arc<ChannelRegistry>, reaction: Reaction) {
     }
 }
 
-/// Takes back everybody's thumbs below a message, because a moderator removed all reactions of one kind, or all.
-pub(crate) fn cleared(
-    registry: &Arc<ChannelRegistry>,
-    channel: ChannelId,
-    message: MessageId,
-    emoji: Option<ReactionType>,
-) {
-    let gone = match &emoji {
-        None => Removed::All(named(message, "")),
-        Some(ReactionType::Unicode(emoji)) => {
-            let Some(is_up) = thumb(emoji) else { return };
-            Removed::One { name: named(message, emoji), is_up }
-        }
-        Some(_) => return,
-    };
-    removed(registry, (channel, message), None, gone);
+/// Takes back everybody's thumbs below a message, because a moderator removed all reactions. serenity 0.12 cannot read the
+/// event by which Discord tells that those of one kind were removed: it wants fields that the event does not have.
+pub(crate) fn cleared(registry: &Arc<ChannelRegistry>, channel: ChannelId, message: MessageId) {
+    removed(registry, (channel, message), None, Removed::All(named(message, "")));
 }
 
 /// Returns the name of a reaction. A reply may be several messages, and a person may react to each of them.

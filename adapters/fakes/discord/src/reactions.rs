@@ -24,15 +24,6 @@ impl World {
         self.emit_in(channel, "MESSAGE_REACTION_REMOVE", event);
     }
 
-    /// Lets a moderator remove all reactions of one kind from a message.
-    pub fn remove_emoji(&mut self, channel: u64, id: u64, emoji: &str) {
-        let mut event = self.reaction(channel, id, 0, emoji);
-        for field in ["user_id", "burst", "type"] {
-            event.as_object_mut().and_then(|fields| fields.remove(field));
-        }
-        self.emit_in(channel, "MESSAGE_REACTION_REMOVE_EMOJI", event);
-    }
-
     /// Lets a moderator remove all reactions from a message.
     pub fn remove_reactions(&mut self, channel: u64, id: u64) {
         let mut event = json!({"channel_id": channel.to_string(), "message_id": id.to_string()});
