@@ -137,6 +137,7 @@ impl Run {
                 recalled: None,
                 locale: None,
                 limits: Limits::default(),
+                projects: azera_config::Projects::default(),
                 garden,
             },
         });

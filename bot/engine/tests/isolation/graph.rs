@@ -26,8 +26,8 @@ impl Scene {
     /// Returns the first memory that an answer names.
     async fn source(&self, who: usize, place: usize, command: &str) -> String {
         let shown = self.command(who, place, command).await;
-        let (_, behind) = shown.split_once("(`").unwrap_or_else(|| panic!("no memory in {shown}"));
-        behind.split_once('`').unwrap().0.to_owned()
+        let (_, behind) = shown.split_once("`m").unwrap_or_else(|| panic!("no memory in {shown}"));
+        format!("m{}", behind.split_once('`').unwrap().0)
     }
 }
 
