@@ -122,7 +122,7 @@ fn a_key_outside_a_section_is_told_its_section() {
     assert_snapshot!(error_text("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, rerank_server, reranker, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, voice, recognition_server, speech_server, matrix, discord, http, images, vision_server, vault, backup, log, telemetry
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, rerank_server, reranker, sampling, memory, working_server, vector_server, chat, mind, gardener, projects, hearth, voice, recognition_server, speech_server, matrix, discord, http, images, vision_server, vault, backup, log, telemetry
     ");
 }
 
