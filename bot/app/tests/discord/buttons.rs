@@ -185,7 +185,7 @@ fn a_thumb_rates_the_memories_behind_a_reply_until_it_goes() {
     // A forgotten answer takes its thumbs along.
     react(&fake, square, question, bob, "👎");
     until_thumb(&fake, bob, Some(false));
-    give(&fake, square, bob, "forget", "last", &[]);
+    give(&fake, square, bob, "forget", "last", &[("quotes", "true")]);
     until_thumb(&fake, bob, None);
     bot.stop(&fake);
     fake.world(|world| {
