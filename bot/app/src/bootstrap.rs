@@ -374,6 +374,7 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
 }
 
 /// Does the same as [`open`] in a data folder that this process holds.
+#[cfg(feature = "http")]
 pub async fn open_in(config: &Config, folder: DataFolder, opening: BootstrapOptions) -> anyhow::Result<App> {
     with_inner_life(config, open_parts(config, Some(folder), opening).await?)
 }
