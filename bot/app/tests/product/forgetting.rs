@@ -98,7 +98,7 @@ fn no_byte_of_forgotten_content_remains() {
         (&["--memory", &fact], &["quagmire"]),
         (&["--chat", "den", "--from", &from, "--to", &to], &["obsidian"]),
         (&["--person", "bob"], &["tangerine", "bobington"]),
-        (&["--chat", "dm-cid"], &["zeppelin", "marzipan", "perpetua", "zubrowka", "pipa"]),
+        (&["--chat", "dm-cid"], &["zeppelin", "marzipan", "perpetua", "zubrowka"]),
         (&["--realm", "club"], &["cormorant", "cidington"]),
     ];
     let gone = |done: usize| table.iter().take(done).flat_map(|(_, words)| *words);
@@ -179,10 +179,10 @@ fn tell(home: &Path) -> Vec<Value> {
             say(40, "c1", "dm-cid", "cid", "I will travel by zeppelin"),
             json!({"type": "command", "at": at(41), "chat": "dm-cid", "person": "cid", "text": "/branch marzipan 1"}),
             say(42, "c2", "dm-cid", "cid", "or by train"),
-            // Names and relations of the graph, and a second name that a person stated.
+            // Names and relations of the graph, and a statement about two names.
             say(43, "c3", "dm-cid", "cid", "My sister Perpetua lives in Zubrowka with me."),
             say(44, "c4", "dm-cid", "cid", "Perpetua likes Zubrowka."),
-            json!({"type": "command", "at": at(45), "chat": "dm-cid", "person": "cid", "text": "/graph merge Perpetua Pipa"}),
+            json!({"type": "command", "at": at(45), "chat": "dm-cid", "person": "cid", "text": "/graph split Perpetua Zubrowka"}),
             say(50, "b1", "bar", "cid", "I saw a cormorant"),
             json!({"type": "wait", "until": at(60)}),
         ],
