@@ -370,8 +370,9 @@ scratch() {
 test_all() {
     build_tests
     scratch
+    # All tests run even if some fail, so that one run names every fault.
     # shellcheck disable=SC2046
-    cargo test --release --workspace --locked $(test_options)
+    cargo test --release --workspace --locked --no-fail-fast $(test_options)
     [[ -e ${AZERA_DISCORD_OPENAPI:-} ]] ||
         say "AZERA_DISCORD_OPENAPI names no file: requests to Discord were not checked against its own description"
     [[ -e $AZERA_TEST_DISCORD_JS ]] ||

@@ -120,8 +120,14 @@ fn voices_are_listed_with_their_state() {
     let voices = text(&azera(scratch.path(), &["say", "--list-voices"], "").stdout);
     let joe = voices.lines().next().unwrap_or_default();
     assert!(joe.starts_with("piper-en-us-joe") && joe.contains("in use"), "{voices}");
-    let others = voices.lines().skip(1).filter(|line| line.starts_with("piper-en-us-") && !line.contains("in use"));
-    assert_eq!((others.count(), voices.lines().count()), (2, 3), "{voices}");
+    let others: Vec<&str> = voices.lines().skip(1).filter(|line| !line.starts_with(' ')).collect();
+    let names: Vec<&str> = others.iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["piper-en-us-kristin", "piper-en-us-norman", "kokoro-82m"], "{voices}");
+    assert!(!others.iter().any(|line| line.contains("in use")), "{voices}");
+    let inside: Vec<&str> =
+        voices.lines().filter(|line| line.starts_with(' ')).flat_map(|line| line.split(',')).collect();
+    assert_eq!(inside.len(), 28, "{voices}");
+    assert_eq!(inside.first().map(|name| name.trim()), Some("af_heart"), "{voices}");
     let models = text(&azera(scratch.path(), &["models", "list"], "").stdout);
     assert!(models.contains("piper-en-us-joe") && models.contains("silero-vad"), "{models}");
 }
