@@ -12,6 +12,7 @@ use serde_json::json;
 use super::http::request;
 use super::painter::{ENDLESS, Painter};
 use super::web::Running;
+use crate::ports;
 
 /// A message whose first answer never ends.
 const MESSAGE: &str = "When does the tide turn at the harbour?";
@@ -141,8 +142,7 @@ fn the_console_waits_for_a_reply_over_a_crash_and_a_restart() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let data = data.to_str().expect("a path");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
-    let (server, listen) = (slow_server(), port.to_string());
+    let (server, listen) = (slow_server(), format!("127.0.0.1:{}", ports::reserved()));
     let settings = [
         ("AZERA__HTTP__LISTEN", listen.as_str()),
         ("AZERA__CHAT_SERVER__API", "ollama"),

@@ -34,6 +34,7 @@ mod odd_servers;
 mod painter;
 mod personas;
 mod pictures;
+mod ports;
 #[cfg(unix)]
 mod reranking;
 mod safety;

@@ -1,12 +1,12 @@
 //! The official conformance suite of the Model Context Protocol, against `/mcp` and the server of tokens.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::mcp::{Browser, heard, script};
+use crate::ports;
 use crate::web::Running;
 
 /// Returns the folder of the suite, which `make test` sets.
@@ -28,11 +28,6 @@ fn pass(job: &Value) {
         assert_eq!(run["code"], 0, "{output}");
         eprintln!("{output}");
     }
-}
-
-/// Returns a port that is free now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
 /// Everything passes that both revisions of the protocol require, but for what `mcp_conformance.yaml` names with its reason.
@@ -66,7 +61,7 @@ fn the_server_of_tokens_passes_the_suite() {
     let data = folder.to_str().expect("a path");
     let bot = Running::start(home, data);
     let ann = Browser::of_owner(&bot, home, data);
-    let port = free_port().to_string();
+    let port = ports::reserved().to_string();
     let returns = format!("http://127.0.0.1:{port}/callback");
     let program = json!({"client_name": "The suite", "redirect_uris": [returns], "token_endpoint_auth_method": "none"});
     let (status, _, registered) = bot.send("POST", "/oauth/register", &[], &program);

@@ -1,15 +1,13 @@
 //! The product with its stores on servers: a real redis-server on loopback, and nothing at Qdrant's address.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
 use super::{at, azera, lines, of};
-
-/// Ports to try until one is free; another test may take one between choosing and using it.
-const TRIES: usize = 20;
+use crate::ports;
 
 struct Redis {
     child: Child,
@@ -22,28 +20,20 @@ fn program() -> String {
     std::env::var("AZERA_TEST_REDIS").unwrap_or_else(|_| "redis-server".into())
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
-}
-
 impl Redis {
     fn start() -> Self {
-        for _ in 0..TRIES {
-            let port = free_port();
-            let mut child = Command::new(program())
-                .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .spawn()
-                .expect("redis-server; `make test` fetches one");
-            let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-            if said.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections")) {
-                std::thread::spawn(move || said.for_each(drop));
-                return Self { child, port };
-            }
-            child.wait().expect("its end");
-        }
-        panic!("no redis-server starts");
+        let port = ports::reserved();
+        let mut child = Command::new(program())
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("redis-server; `make test` fetches one");
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let is_ready = said.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections"));
+        assert!(is_ready, "no redis-server starts");
+        std::thread::spawn(move || said.for_each(drop));
+        Self { child, port }
     }
 
     /// Returns the number of stored keys.
@@ -71,7 +61,7 @@ fn working_memory_uses_the_server_and_every_server_may_be_down() {
     let text = format!(
         "[working_server]\nurl = \"redis://127.0.0.1:{}\"\n[vector_server]\nurl = \"http://127.0.0.1:{}\"\n",
         redis.port,
-        free_port()
+        ports::reserved()
     );
     std::fs::write(&file, text).expect("a configuration");
     let config = file.to_str().expect("a plain path");

@@ -1,10 +1,10 @@
 //! A real homeserver, Synapse, on loopback.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::ports;
 
 /// The shared secret with which `bot/scripts/synapse.sh` registers accounts.
 pub const SECRET: &str = "loopback-only";
@@ -34,22 +34,10 @@ pub struct Homeserver {
     child: Option<Child>,
 }
 
-/// Returns a port outside the range that the system hands out. Synapse takes seconds to bind it, also after a restart.
-fn free_port() -> u16 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = std::process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        // Below Linux's range of ephemeral ports (`net.ipv4.ip_local_port_range`).
-        let port = 12_000 + u16::try_from(number % 20_000).expect("a small number");
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 impl Homeserver {
     pub fn start(scratch: &Path) -> Self {
-        let port = free_port();
+        // Synapse takes seconds to bind it, also after a restart.
+        let port = ports::reserved();
         let state = scratch.join("synapse");
         let mut homeserver = Self { url: format!("http://127.0.0.1:{port}"), port, state, child: None };
         homeserver.serve();
