@@ -23,6 +23,9 @@ const MAX_PAIRED: usize = 6;
 /// Most words between the owner of a role and the role.
 const MAX_BESIDE: usize = 2;
 
+/// What whoever sits at the terminal is called, unless they give a name.
+const YOU: &str = "You";
+
 /// What a relation says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
@@ -39,13 +42,18 @@ pub enum Label {
 }
 
 impl Label {
-    /// Returns the relation of a subject to an object in words.
+    /// Returns the relation of a subject to an object in words. A subject named [`YOU`] gets the second person.
     pub fn phrase(self, subject: &str, object: &str) -> String {
+        let is_you = subject == YOU;
+        let object = if object == YOU { "you" } else { object };
+        let is = if is_you { "are" } else { "is" };
         match self {
+            Self::Role(role) if is_you => format!("Your {role} is {object}"),
             Self::Role(role) => format!("{subject}'s {role} is {object}"),
+            Self::Verb(words) if is_you => format!("{subject} {} {object}", second_person(words)),
             Self::Verb(words) => format!("{subject} {words} {object}"),
-            Self::Same => format!("{subject} is another name for {object}"),
-            Self::Different => format!("{subject} is not {object}"),
+            Self::Same => format!("{subject} {is} another name for {object}"),
+            Self::Different => format!("{subject} {is} not {object}"),
             Self::Together => format!("{subject} and {object} are named together"),
         }
     }
@@ -59,6 +67,22 @@ impl Label {
             Self::Together => "together with",
         }
     }
+}
+
+/// Returns the words of a verb in the third person, as they stand behind "you": "lives in" becomes "live in".
+fn second_person(words: &str) -> String {
+    let (verb, rest) = words.split_once(' ').map_or((words, None), |(verb, rest)| (verb, Some(rest)));
+    let verb = match verb {
+        "is" => "are".to_owned(),
+        "was" => "were".to_owned(),
+        _ => match (verb.strip_suffix("ies"), verb.strip_suffix("es"), verb.strip_suffix('s')) {
+            (Some(stem), ..) => format!("{stem}y"),
+            (_, Some(stem), _) if stem.ends_with("ch") || stem == "go" => stem.to_owned(),
+            (_, _, Some(stem)) => stem.to_owned(),
+            _ => verb.to_owned(),
+        },
+    };
+    rest.map_or(verb.clone(), |rest| format!("{verb} {rest}"))
 }
 
 /// One side of a relation.

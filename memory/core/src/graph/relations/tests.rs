@@ -72,3 +72,30 @@ fn names_of_one_sentence_are_together() {
     let together = relations(&sentences, &names);
     assert!(together.iter().all(|relation| relation.label == Label::Together), "{together:?}");
 }
+
+#[test]
+fn whoever_sits_at_the_terminal_is_addressed() {
+    let phrase = |label: Label| label.phrase("You", "Momo");
+    assert_eq!(phrase(Label::Role("cat")), "Your cat is Momo");
+    assert_eq!(Label::Role("sister").phrase("Ben", "You"), "Ben's sister is you");
+    assert_eq!(phrase(Label::Same), "You are another name for Momo");
+    assert_eq!(phrase(Label::Different), "You are not Momo");
+    assert_eq!(Label::Verb("lives in").phrase("Youssef", "Linz"), "Youssef lives in Linz");
+    for (third, second) in [
+        ("lives in", "live in"),
+        ("is from", "are from"),
+        ("is engaged to", "are engaged to"),
+        ("was born in", "were born in"),
+        ("goes to", "go to"),
+        ("teaches at", "teach at"),
+        ("studies in", "study in"),
+        ("marries", "marry"),
+        ("comes from", "come from"),
+        ("uses", "use"),
+        ("plays for", "play for"),
+        ("moved to", "moved to"),
+        ("met", "met"),
+    ] {
+        assert_eq!(phrase(Label::Verb(third)), format!("You {second} Momo"));
+    }
+}
