@@ -3,7 +3,7 @@ use azera_types::{MemoryId, PlatformId};
 
 use crate::{HostError, Reading, ShownMemory};
 
-/// A statement that somebody made in many chats of one place, so that it counts as known in the whole place.
+/// A statement that was made in many chats of one place, so that it counts as known in the whole place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownKnown {
     /// The newest memory of it.
@@ -12,10 +12,14 @@ pub struct ShownKnown {
     pub also: Vec<MemoryId>,
     /// The number of chats it was said in.
     pub chats: usize,
-    /// True unless its speaker does not want it to count.
+    /// The number of people who said it.
+    pub people: usize,
+    /// False if too few are left of those who want their words to count.
     pub counts: bool,
     /// True if the person who reads said it, and so can change that.
     pub is_own: bool,
+    /// False if the person who reads does not want their own words to count.
+    pub own_counts: bool,
 }
 
 /// A page of what counts as known.

@@ -32,10 +32,14 @@ pub(crate) struct Known {
     pub(crate) also: Vec<String>,
     /// How many chats it was said in.
     pub(crate) chats: usize,
-    /// False if its speaker does not want it to count.
+    /// How many people said it.
+    pub(crate) people: usize,
+    /// False if too few are left of those who want their words to count.
     pub(crate) counts: bool,
     /// True if the person of this session said it, so that `set_known` can change it.
     pub(crate) is_own: bool,
+    /// False if one does not want one's own words to count.
+    pub(crate) own_counts: bool,
 }
 
 /// A page of statements, those in most chats first.
@@ -56,7 +60,7 @@ pub(crate) struct Knowns {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counting {
-    /// The id of a memory of the statement, such as `m42`. It must be the person's own.
+    /// The id of a memory of the statement, such as `m42`. The person must have said the same.
     pub(crate) id: String,
     /// False lets it count only where it was said; true undoes that.
     pub(crate) counts: bool,
@@ -87,8 +91,10 @@ impl From<ShownKnown> for Known {
             memory: known.memory.into(),
             also: known.also.iter().map(ToString::to_string).collect(),
             chats: known.chats,
+            people: known.people,
             counts: known.counts,
             is_own: known.is_own,
+            own_counts: known.own_counts,
         }
     }
 }

@@ -77,10 +77,12 @@ impl Telling<'_> {
 
     fn shown_known(&self, known: Known, reader: &PersonId) -> Result<ShownKnown, azera_memory::Error> {
         Ok(ShownKnown {
-            is_own: known.newest.author.person() == Some(reader),
+            is_own: known.was_said_by(reader),
+            own_counts: !known.is_set_apart_by(reader),
+            counts: !known.is_apart,
             also: known.again.iter().map(|again| again.memory).collect(),
             chats: known.chats,
-            counts: !known.is_apart,
+            people: known.people,
             memory: self.shown(known.newest)?,
         })
     }

@@ -1,11 +1,12 @@
-//! What people said in many chats of a place, and so counts as known in the whole place, while it holds. Nothing of it is stored: it is
-//! computed from the memories that may be read, and is forgotten with them. Only the wish of a speaker that a statement
-//! does not count is stored, in its memory.
+//! What people said in many chats of a place, and so counts as known in the whole place, while it holds. One person may have
+//! said it in all of them, or several people, if it speaks of none of them. Nothing of it is stored: it is computed from
+//! the memories that may be read, and is forgotten with them. Only the wish of a speaker that a statement does not count
+//! is stored, in its memory.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use azera_types::{MemoryId, PersonId, Scope};
+use azera_types::{ChatId, MemoryId, PersonId, Scope, Timestamp};
 
 use crate::domains::Memories;
 use crate::recall::{Again, Hit, KNOWN_IN_CHATS, chats_in, dot, same_in_words};
@@ -19,7 +20,7 @@ const MAX_READ: usize = 65_536;
 /// Most memories that say the same and are told of.
 const MAX_SAYING: usize = 32;
 
-/// A statement that somebody made in many chats of one place. `Debug` shows no words.
+/// A statement that was made in many chats of one place. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 pub struct Known {
     /// The newest memory of it.
@@ -28,10 +29,40 @@ pub struct Known {
     pub again: Vec<Again>,
     /// The number of chats it was said in.
     pub chats: usize,
-    /// True if its speaker does not want it to count.
+    /// The number of people who said it.
+    pub people: usize,
+    /// True if it does not count, because of those who do not want their words to.
     pub is_apart: bool,
-    /// All memories of it, also those that are not told of.
-    members: Vec<MemoryId>,
+    /// All memories of it: those that are not told of, and those of people who do not want their words to count.
+    members: Vec<Member>,
+}
+
+/// A memory of a statement.
+#[derive(Clone, PartialEq, Eq)]
+struct Member {
+    memory: MemoryId,
+    person: PersonId,
+    chat: Option<ChatId>,
+    at: Timestamp,
+    apart: bool,
+}
+
+impl Known {
+    /// Returns true if this person said it.
+    pub fn was_said_by(&self, person: &PersonId) -> bool {
+        self.members.iter().any(|member| member.person == *person)
+    }
+
+    /// Returns true if this person does not want their own words to count.
+    pub fn is_set_apart_by(&self, person: &PersonId) -> bool {
+        self.members.iter().any(|member| member.apart && member.person == *person)
+    }
+
+    /// Returns true if it was said in enough chats before this moment, so that it is no news since then.
+    pub fn was_known_before(&self, since: Timestamp) -> bool {
+        let before = self.members.iter().filter(|member| !member.apart && member.at < since);
+        before.filter_map(|member| member.chat.as_ref()).collect::<HashSet<_>>().len() >= KNOWN_IN_CHATS
+    }
 }
 
 impl std::fmt::Debug for Known {
@@ -40,12 +71,11 @@ impl std::fmt::Debug for Known {
     }
 }
 
-/// What can be told apart without comparing words: whose statement it is, where, and its lasting words.
-#[derive(PartialEq, Eq, Hash)]
-struct Bucket {
-    scope: Scope,
-    person: PersonId,
-    words: String,
+/// What can be told apart without comparing words: where a statement was made, and its lasting words.
+type Bucket = (Scope, String);
+
+fn bucket_of(memory: &MemoryRow) -> Bucket {
+    (memory.scope.clone(), Statement::new(&memory.text).lasting_words())
 }
 
 impl Memories<'_> {
@@ -58,8 +88,9 @@ impl Memories<'_> {
         Ok((known.into_iter().skip(skip).take(limit).collect(), total))
     }
 
-    /// Notes whether a statement that is known in a place counts there, for all memories of it. Only its speaker may decide.
-    /// Returns how many memories it rests on; `None` if `read_scope` allows no such statement of the person.
+    /// Notes whether a person's own words count towards a statement that is known in a place and that this memory makes, for
+    /// all memories of it that are theirs. Returns how many those are; `None` if `read_scope` allows no such statement of
+    /// the person.
     pub fn set_apart(
         self,
         read_scope: &ReadScope,
@@ -67,55 +98,107 @@ impl Memories<'_> {
         id: MemoryId,
         apart: bool,
     ) -> Result<Option<usize>, Error> {
-        let known = self.all_known(read_scope)?;
-        let mut of_person = known.into_iter().filter(|known| known.newest.author.person() == Some(person));
-        let Some(Known { members: ids, .. }) = of_person.find(|known| known.members.contains(&id)) else {
+        let mut known = self.all_known(read_scope)?.into_iter();
+        let said = known.find(|known| known.members.iter().any(|member| member.memory == id));
+        let members = said.map(|known| known.members).unwrap_or_default();
+        let own: Vec<Member> = members.into_iter().filter(|member| member.person == *person).collect();
+        if own.is_empty() {
             return Ok(None);
-        };
+        }
         let mut chats = BTreeSet::new();
-        for id in &ids {
-            chats.extend(self.raw_memory(*id)?.and_then(|memory| memory.chat));
+        for member in &own {
+            chats.extend(self.raw_memory(member.memory)?.and_then(|memory| memory.chat));
         }
         let _writing = self.0.writing_in(&chats)?;
         let mut batch = Batch::new();
-        for id in &ids {
+        for Member { memory: id, .. } in &own {
             // It may have been forgotten meanwhile.
             if let Some(memory) = self.get(read_scope, *id)? {
                 codec::put(&mut batch, Table::Memories, keys::memory(*id), &MemoryRow { apart, ..memory })?;
             }
         }
         self.0.store.commit(batch, Durability::Flushed)?;
-        Ok(Some(ids.len()))
+        Ok(Some(own.len()))
     }
 
     fn all_known(self, read_scope: &ReadScope) -> Result<Vec<Known>, Error> {
         let said = |kind| matches!(kind, Kind::Message | Kind::Fact);
         let mut buckets: HashMap<Bucket, Vec<MemoryRow>> = HashMap::new();
-        for memory in self.newest(read_scope, said, None, MAX_READ)? {
-            let Some(person) = memory.author.person().filter(|_| memory.is_statement()).cloned() else { continue };
-            let words = Statement::new(&memory.text).lasting_words();
-            buckets.entry(Bucket { scope: memory.scope.clone(), person, words }).or_default().push(memory);
+        for memory in self.newest(read_scope, said, None, MAX_READ)?.into_iter().filter(MemoryRow::is_statement) {
+            buckets.entry(bucket_of(&memory)).or_default().push(memory);
         }
         let mut known = Vec::new();
         for memories in buckets.into_values().filter(|memories| chats_in(memories.iter()) >= KNOWN_IN_CHATS) {
-            for group in self.saying_the_same(memories)? {
-                known.extend(as_known(self.still_holding(read_scope, group)?));
+            for statement in self.statements(memories)? {
+                known.extend(as_known(self.held_by_each(read_scope, statement)?));
             }
         }
         Ok(known)
     }
 
-    /// Returns true if what a hit says counts as known in its place: it was said in [`KNOWN_IN_CHATS`] or more chats since
-    /// anything else was said instead.
-    pub(crate) fn is_known(self, read_scope: &ReadScope, hit: &Hit) -> Result<bool, Error> {
-        if hit.chats() < KNOWN_IN_CHATS {
-            return Ok(false);
+    /// Returns the places of hits, best first, that come forward because what they say counts as known: it was said in
+    /// [`KNOWN_IN_CHATS`] or more chats, by one person or by several, and each of them said nothing else instead since. Of
+    /// several hits that say the same, it is the best.
+    pub(crate) fn known_hits(self, read_scope: &ReadScope, hits: &[Hit]) -> Result<Vec<usize>, Error> {
+        let mut alike: HashMap<Bucket, Vec<usize>> = HashMap::new();
+        for (place, hit) in hits.iter().enumerate().filter(|(_, hit)| hit.chats() > 0) {
+            alike.entry(bucket_of(&hit.memory)).or_default().push(place);
         }
-        let mut saying = vec![hit.memory.clone()];
-        for again in &hit.again {
-            saying.extend(self.get(read_scope, again.memory)?);
+        let mut known = Vec::new();
+        for places in alike.into_values() {
+            let hits = || places.iter().filter_map(|place| Some((*place, hits.get(*place)?)));
+            if hits().map(|(_, hit)| hit.chats()).sum::<usize>() < KNOWN_IN_CHATS {
+                continue;
+            }
+            let mut saying = Vec::new();
+            for (_, hit) in hits() {
+                saying.push(hit.memory.clone());
+                for again in &hit.again {
+                    saying.extend(self.get(read_scope, again.memory)?);
+                }
+            }
+            for statement in self.statements(saying)? {
+                let held = self.held_by_each(read_scope, statement)?;
+                if chats_in(held.iter().filter(|memory| memory.is_statement())) >= KNOWN_IN_CHATS {
+                    let mut of_held = hits().filter(|(_, hit)| held.iter().any(|memory| memory.id == hit.memory.id));
+                    known.extend(of_held.next().map(|(place, _)| place));
+                }
+            }
         }
-        Ok(chats_in(self.still_holding(read_scope, saying)?.iter()) >= KNOWN_IN_CHATS)
+        Ok(known)
+    }
+
+    /// Returns groups of memories that make one statement, each in the order of the memories: those of one person that say
+    /// the same, or those of several if it says the same in every mouth.
+    fn statements(self, memories: Vec<MemoryRow>) -> Result<Vec<Vec<MemoryRow>>, Error> {
+        let mut statements = Vec::new();
+        for group in self.saying_the_same(memories)? {
+            let mut by_person: HashMap<Option<PersonId>, Vec<MemoryRow>> = HashMap::new();
+            for memory in &group {
+                by_person.entry(memory.author.person().cloned()).or_default().push(memory.clone());
+            }
+            if by_person.len() > 1 && !group.iter().all(|memory| Statement::new(&memory.text).is_impersonal()) {
+                statements.extend(by_person.into_values());
+            } else {
+                statements.push(group);
+            }
+        }
+        Ok(statements)
+    }
+
+    /// Returns those of several memories that still hold, each person's by what they said themselves. They stay in their
+    /// order.
+    fn held_by_each(self, read_scope: &ReadScope, memories: Vec<MemoryRow>) -> Result<Vec<MemoryRow>, Error> {
+        let mut by_person: HashMap<Option<PersonId>, Vec<MemoryRow>> = HashMap::new();
+        let order: Vec<MemoryId> = memories.iter().map(|memory| memory.id).collect();
+        for memory in memories {
+            by_person.entry(memory.author.person().cloned()).or_default().push(memory);
+        }
+        let mut held = HashMap::new();
+        for said in by_person.into_values() {
+            held.extend(self.still_holding(read_scope, said)?.into_iter().map(|memory| (memory.id, memory)));
+        }
+        Ok(order.into_iter().filter_map(|id| held.remove(&id)).collect())
     }
 
     /// Returns groups of memories that say the same, as recall compares them. The memories come newest first, and so does
@@ -143,15 +226,73 @@ impl Memories<'_> {
     }
 }
 
-/// Returns a group of memories as one statement, if it was made in enough chats.
+/// Returns a group of memories, newest first, as one statement, if it was made in enough chats. Those who do not want their
+/// words to count are left out, unless too few chats are left: then it is one that does not count.
 fn as_known(group: Vec<MemoryRow>) -> Option<Known> {
-    let chats = chats_in(group.iter());
+    let apart: HashSet<PersonId> =
+        group.iter().filter(|memory| memory.apart).filter_map(|memory| memory.author.person().cloned()).collect();
+    let of_member = |memory: &MemoryRow| {
+        let person = memory.author.person()?.clone();
+        let (chat, apart) = (memory.chat.clone(), apart.contains(&person));
+        Some(Member { memory: memory.id, person, chat, at: memory.at, apart })
+    };
+    let members: Vec<Member> = group.iter().filter_map(of_member).collect();
+    let counts = |memory: &&MemoryRow| memory.author.person().is_some_and(|person| !apart.contains(person));
+    let counted: Vec<MemoryRow> = group.iter().filter(counts).cloned().collect();
+    let is_apart = chats_in(counted.iter()) < KNOWN_IN_CHATS;
+    let told = if is_apart { group } else { counted };
+    let chats = chats_in(told.iter());
     if chats < KNOWN_IN_CHATS {
         return None;
     }
-    let is_apart = group.iter().any(|memory| memory.apart);
-    let members = group.iter().map(|memory| memory.id).collect();
-    let mut group = group.into_iter();
-    let newest = group.next()?;
-    Some(Known { newest, again: group.take(MAX_SAYING).map(Again::of).collect(), chats, is_apart, members })
+    let people = told.iter().filter_map(|memory| memory.author.person()).collect::<HashSet<_>>().len();
+    let mut told = told.into_iter();
+    let newest = told.next()?;
+    let again = told.take(MAX_SAYING).map(Again::of).collect();
+    Some(Known { newest, again, chats, people, is_apart, members })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use azera_types::{Author, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId};
+
+    use super::*;
+    use crate::conformance::record;
+    use crate::{NewChat, NewFact, RamStore, Shown, Validity};
+
+    /// Returns the places of known hits among what three people say, each in a chat of their own.
+    fn known_among(texts: [&str; 3]) -> Vec<usize> {
+        let memory = record(Arc::new(RamStore::new()));
+        let (persona, realm) = (PersonaId::new("azera").unwrap(), RealmId::new("town").unwrap());
+        let place = Place { chat: ChatId::new("hall").unwrap(), kind: PlaceKind::Public(realm.clone()), since: None };
+        let read_scope = ReadScope::in_place(persona.clone(), &place, &ReadableScopes::default());
+        let hit = |(number, text): (usize, &str)| {
+            let (chat, platform) = (ChatId::new(format!("c{number}")).unwrap(), PlatformId::new("test").unwrap());
+            let new = NewChat { id: chat.clone(), platform, title: None, persona: persona.clone() };
+            memory.chats().open(new, Timestamp::UNIX_EPOCH).unwrap();
+            let author = Author::Person { id: PersonId::new(format!("p{number}")).unwrap(), name: "Ann".into() };
+            let (scope, at) = (Scope::Realm(realm.clone()), Timestamp::UNIX_EPOCH);
+            let fact = NewFact { persona: persona.clone(), chat, scope, author, text: text.into(), at };
+            let id = memory.memories().store_fact(fact).unwrap();
+            let memory = memory.memories().get(&read_scope, id).unwrap().unwrap();
+            let (snippet, shown, signals) = (memory.text.clone(), Shown::new(), Vec::new());
+            Hit { memory, snippet, shown, score: 1.0, signals, validity: Validity::default(), again: Vec::new() }
+        };
+        let hits: Vec<Hit> = texts.into_iter().enumerate().map(hit).collect();
+        let mut known = memory.memories().known_hits(&read_scope, &hits).unwrap();
+        known.sort_unstable();
+        known
+    }
+
+    #[test]
+    fn the_best_of_several_peoples_hits_that_say_the_same_comes_forward() {
+        let harbour = "The harbour closes at nine.";
+        assert_eq!(known_among([harbour; 3]), [0]);
+        assert_eq!(known_among([harbour, "The harbour closes at ten.", harbour]), [0; 0]);
+        assert_eq!(known_among(["My boat is blue."; 3]), [0; 0], "these are three boats");
+        let parking = ["There is no parking here.", "There is parking here.", "There is parking here."];
+        assert_eq!(known_among(parking), [0; 0], "a filler of another language turns it around");
+    }
 }

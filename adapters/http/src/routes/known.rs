@@ -1,4 +1,5 @@
-//! What counts as known in a whole place because it was said in many chats, with its sources. Its speaker can take that back.
+//! What counts as known in a whole place because it was said in many chats, with its sources. Its speakers can take their
+//! own words back.
 
 use std::sync::Arc;
 
@@ -37,14 +38,18 @@ struct Known {
     scope: String,
     /// How many chats it was said in.
     chats: usize,
+    /// How many people said it.
+    people: usize,
     /// The ids of the other memories that say it, newest first.
     also: Vec<String>,
     /// When it was said last (RFC 3339).
     said_at: String,
-    /// False if its speaker does not want it to count.
+    /// False if too few are left of those who want their words to count.
     counts: bool,
     /// True if it is one's own, so that one can change that.
     is_own: bool,
+    /// False if one does not want one's own words to count.
+    own_counts: bool,
 }
 
 /// Whether a statement counts.
@@ -118,9 +123,11 @@ impl From<ShownKnown> for Known {
             said_at: known.memory.at.to_string(),
             content: known.memory.text.to_string(),
             chats: known.chats,
+            people: known.people,
             also: known.also.iter().map(ToString::to_string).collect(),
             counts: known.counts,
             is_own: known.is_own,
+            own_counts: known.own_counts,
         }
     }
 }

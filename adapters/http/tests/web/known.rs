@@ -30,8 +30,10 @@ impl KnownReader for Engine {
             },
             also: vec![MemoryId(40)],
             chats: 3,
+            people: 1,
             counts: true,
             is_own: true,
+            own_counts: true,
         };
         let known = heard.into_iter().enumerate().skip(skip).take(limit).map(known).collect();
         Ok(ShownKnowns { known, total })

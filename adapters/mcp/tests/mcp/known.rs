@@ -20,8 +20,10 @@ impl KnownReader for Engine {
             memory,
             also: vec![MemoryId(40), MemoryId(41)],
             chats: 3,
+            people: 1,
             counts: true,
             is_own: true,
+            own_counts: true,
         });
         Ok(ShownKnowns { known: known.collect(), total })
     }

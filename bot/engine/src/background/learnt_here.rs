@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use azera_memory::{
-    Calendar, EpisodeQuery, KNOWN_IN_CHATS, Known, MAX_EPISODES, MatterState, Memory, MemoryRow, MessageRow, ReadScope,
-    shortened,
+    Calendar, EpisodeQuery, MAX_EPISODES, MatterState, Memory, MemoryRow, MessageRow, ReadScope, shortened,
 };
 use azera_types::{Author, ChatId, MemoryId, PersonId, Scope, Span, TimeZone, Timestamp};
 
@@ -59,8 +58,8 @@ enum How {
     Marked(f32),
     /// It says how this went.
     Settled(Box<Before>),
-    /// It was said in so many chats.
-    Known(usize),
+    /// It was said in so many chats, by so many people.
+    Known { chats: usize, people: usize },
 }
 
 /// What somebody had left open.
@@ -106,7 +105,7 @@ impl Background {
         let text = format!("What I learnt here:\n{}\n`/why mNUMBER` shows one, with its place.", lines.join("\n"));
         let with_before = fit.into_iter().flat_map(|one| match one.how {
             How::Settled(before) => vec![one.said, before.said],
-            How::Marked(_) | How::Known(_) => vec![one.said],
+            How::Marked(_) | How::Known { .. } => vec![one.said],
         });
         Ok(LearntHere { text, sources: with_before.collect() })
     }
@@ -146,7 +145,8 @@ impl Found {
                 let (kind, whose, words) = (before.kind, by(&before.said), quoted(&before.said));
                 format!("- `{id}` {who}: {said}; that was the {kind} of {whose}: {words}")
             }
-            How::Known(chats) => format!("- `{id}` {who}, in {chats} chats: {said}"),
+            How::Known { chats, people: 1 } => format!("- `{id}` {who}, in {chats} chats: {said}"),
+            How::Known { chats, people } => format!("- `{id}` {who}, in {chats} chats, by {people} people: {said}"),
         }
     }
 }
@@ -192,21 +192,16 @@ fn known(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Read<Vec<
     let (known, _) = memory.memories().known(read_scope, 0, RECENT)?;
     let mut found = Vec::new();
     for one in known.into_iter().filter(|one| !one.is_apart && one.newest.at >= since) {
-        if found.len() < LINES && !was_known(memory, read_scope, &one, since)? {
-            found.extend(of_memory(memory, read_scope, &one.newest, How::Known(one.chats))?);
+        if found.len() < LINES && !one.was_known_before(since) {
+            found.extend(of_memory(
+                memory,
+                read_scope,
+                &one.newest,
+                How::Known { chats: one.chats, people: one.people },
+            )?);
         }
     }
     Ok(found)
-}
-
-/// Returns true for what was said in so many chats before that it is no news.
-fn was_known(memory: &Memory, read_scope: &ReadScope, known: &Known, since: Timestamp) -> Read<bool> {
-    let mut chats = BTreeSet::new();
-    for again in &known.again {
-        let row = memory.memories().get(read_scope, again.memory)?;
-        chats.extend(row.filter(|row| row.at < since).and_then(|row| row.chat));
-    }
-    Ok(chats.len() >= KNOWN_IN_CHATS)
 }
 
 /// Returns how plans, problems and questions went, as somebody told since then.

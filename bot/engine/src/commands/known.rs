@@ -1,5 +1,5 @@
 //! `/memory known`: what counts as known in a whole place because it was said in many chats, with its sources, and the way
-//! to take that back.
+//! to take one's own words back.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{KNOWN_IN_CHATS, Known, shortened};
@@ -52,7 +52,7 @@ impl Commands {
         let talking = recent.iter().map(|row| &row.author);
         let names = DisplayNames::new(&at.place.scope(), talking, known.iter().map(|known| &known.newest.author));
         let mut text =
-            format!("Known in a whole place, because somebody said it in {KNOWN_IN_CHATS} or more of its chats:\n");
+            format!("Known in a whole place, because it was said in {KNOWN_IN_CHATS} or more of its chats:\n");
         for known in &known {
             text.push_str(&line(at, &names, known));
         }
@@ -73,9 +73,11 @@ impl Commands {
                 refused(format!("`{id}` is nothing of yours that counts as known here. `/memory known` lists it."))
             }
             (Some(_), true) => done(format!(
-                "What `{id}` says no longer counts as known in the whole place. `/memory known {id} on` undoes that."
+                "Your own words that say what `{id}` says now count only where you said them. `/memory known {id} on` undoes that."
             )),
-            (Some(_), false) => done(format!("What `{id}` says counts as known in the whole place again.")),
+            (Some(_), false) => {
+                done(format!("Your own words that say what `{id}` says count in the whole place again."))
+            }
         })
     }
 }
@@ -83,9 +85,14 @@ impl Commands {
 fn line(at: &CommandContext<'_>, names: &DisplayNames, known: &Known) -> String {
     let memory = &known.newest;
     let body = shortened(memory.gist(), "", SHOWN);
-    let off = if known.is_apart { "; switched off" } else { "" };
+    let off = match (known.is_apart, known.is_set_apart_by(&at.line.person)) {
+        (true, _) => "; switched off",
+        (false, true) => "; your own words do not count",
+        (false, false) => "",
+    };
+    let people = if known.people > 1 { format!(", by {} people", known.people) } else { String::new() };
     format!(
-        "- `{}` {}, last {}, in {} chats of {} (also {}){off}: \"{}\"\n",
+        "- `{}` {}, last {}, in {} chats of {}{people} (also {}){off}: \"{}\"\n",
         memory.id,
         names.of(&memory.author),
         at.day(memory.at),

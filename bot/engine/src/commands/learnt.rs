@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{
-    Calendar, Ending, Episode, EpisodeQuery, ImportedChat, KNOWN_IN_CHATS, Learnt, MAX_EPISODES, MatterState, Memory,
-    MemoryRow, NewName, NewNames, ReadScope, project_name, shortened,
+    Calendar, Ending, Episode, EpisodeQuery, ImportedChat, Learnt, MAX_EPISODES, MatterState, Memory, MemoryRow,
+    NewName, NewNames, ReadScope, project_name, shortened,
 };
 use azera_types::{ChatId, MemoryId, MessageId, PersonId, Scope, Span, Timestamp};
 
@@ -162,14 +162,10 @@ impl Recent<'_> {
         let (known, _) = self.memory.memories().known(self.read_scope, 0, READ)?;
         let mut lines = Vec::new();
         for one in known.into_iter().filter(|one| !one.is_apart && one.newest.at >= self.since) {
-            let mut before = HashSet::new();
-            for again in &one.again {
-                let memory = self.memory.memories().get(self.read_scope, again.memory)?;
-                before.extend(memory.filter(|memory| memory.at < self.since).and_then(|memory| memory.chat));
-            }
-            if before.len() < KNOWN_IN_CHATS {
+            if !one.was_known_before(self.since) {
                 let body = shortened(one.newest.gist(), "", SHOWN);
-                lines.push(format!("- `{}` in {} chats: \"{}\"", one.newest.id, one.chats, body.as_str()));
+                let people = if one.people > 1 { format!(", by {} people", one.people) } else { String::new() };
+                lines.push(format!("- `{}` in {} chats{people}: \"{}\"", one.newest.id, one.chats, body.as_str()));
             }
         }
         Ok(lines)

@@ -360,7 +360,7 @@ async fn what_counts_as_known_is_listed_with_its_sources_and_its_speaker_can_tak
     }
     let search = "/memory search when does the harbour close";
     assert!(scene.command(ANN, DM_ANN, search).await.contains("said in 3 chats"));
-    assert!(scene.command(ANN, DM_ANN, &off).await.contains("no longer counts as known"));
+    assert!(scene.command(ANN, DM_ANN, &off).await.contains("now count only where you said them"));
     assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"));
     assert!(scene.command(ANN, DM_ANN, "/memory known").await.contains("; switched off"));
     scene.command(ANN, DM_ANN, &format!("/memory known {id} on")).await;

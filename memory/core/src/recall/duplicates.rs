@@ -54,10 +54,10 @@ fn likeness(a: &Compared<'_>, b: &Compared<'_>, cosine: impl FnOnce() -> Option<
     if near || near_in_words() { Likeness::Near } else { Likeness::Different }
 }
 
-/// Returns true if two memories of one scope, persona and speaker say the same. `is_near` tells whether their meanings are
-/// close enough.
+/// Returns true if two memories of one scope and persona say the same, whoever said them. `is_near` tells whether their
+/// meanings are close enough.
 pub(crate) fn same_in_words(one: &MemoryRow, other: &MemoryRow, is_near: impl FnOnce() -> bool) -> bool {
-    if one.persona != other.persona || one.scope != other.scope || one.author != other.author {
+    if one.persona != other.persona || one.scope != other.scope {
         return false;
     }
     one.text == other.text || (is_near() && Statement::new(&one.text).is_same(&Statement::new(&other.text)))

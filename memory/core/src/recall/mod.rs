@@ -289,16 +289,13 @@ impl Recall<'_> {
         in_the_way += chosen.repeated();
         let mut hits = chosen.into_hits();
         // What was said in many chats of a place, and holds, comes forward there.
-        let mut is_raised = false;
-        for hit in &mut hits {
-            if !self.0.memories().is_known(reading.read_scope, hit)? {
-                continue;
-            }
-            is_raised = true;
+        let known = self.0.memories().known_hits(reading.read_scope, &hits)?;
+        for place in &known {
+            let Some(hit) = hits.get_mut(*place) else { continue };
             hit.score += KNOWN_RAISE;
             orders.entry(hit.memory.id).and_modify(|order| *order += KNOWN_RAISE);
         }
-        if is_raised {
+        if !known.is_empty() {
             hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         }
         order_best(&mut hits, &orders);

@@ -38,11 +38,19 @@ pub(super) struct Language {
     fillers: HashSet<String>,
     neutral: HashSet<String>,
     known: HashSet<String>,
+    people: HashSet<String>,
+    subjects: HashSet<String>,
 }
 
 impl Language {
     pub(super) fn is_filler(&self, word: &str) -> bool {
         self.fillers.contains(word)
+    }
+
+    /// Returns true if a statement of these words begins with a subject of its own and has no word for people.
+    pub(super) fn is_impersonal<'a>(&self, words: impl Iterator<Item = &'a str> + Clone) -> bool {
+        let has_subject = words.clone().next().is_some_and(|first| self.subjects.contains(first));
+        has_subject && !words.filter(|word| !self.subjects.contains(*word)).any(|word| self.people.contains(word))
     }
 
     /// Returns true for a word that only adds to a statement.
@@ -79,6 +87,10 @@ struct Entry {
     units: String,
     #[serde(default)]
     people: String,
+    #[serde(default)]
+    subjects: String,
+    #[serde(default)]
+    speakers: String,
     #[serde(default)]
     opposites: String,
     #[serde(default)]
@@ -131,7 +143,9 @@ impl Languages {
                 }
             }
             if !known.is_empty() {
-                languages.each.push(Language { fillers, neutral, known });
+                let people = cased(&entry.people).into_iter().chain(cased(&entry.speakers)).collect();
+                let subjects = cased(&entry.subjects).into_iter().collect();
+                languages.each.push(Language { fillers, neutral, known, people, subjects });
             }
             languages.asks.extend(folded(&entry.asks));
             languages.generic.extend(folded(&entry.generic));

@@ -37,6 +37,14 @@ impl Statement {
         Self { words, lasting, asks: asks(text) }
     }
 
+    /// Returns true if it says the same whoever says it: it begins with a subject of its own, such as "the server", and no
+    /// word in it speaks of those who talk, of a relative, or of somebody whom only the conversation tells. This is careful:
+    /// "Server restarts at four" may be such a statement, but "moved to Linz" looks like it and is none.
+    pub(crate) fn is_impersonal(&self) -> bool {
+        let words = || self.words.iter().map(String::as_str);
+        !self.asks && Languages::get().of(words()).is_some_and(|language| language.is_impersonal(words()))
+    }
+
     /// Returns the words that are fillers in no language, as one text. Statements that say the same have the same.
     pub(crate) fn lasting_words(&self) -> String {
         self.lasting().map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -310,6 +318,40 @@ mod tests {
         same("Ich mag Tee wirklich sehr", "Ich mag Tee");
         same("Zoe\u{308} sings", "Zoë sings.");
         same("昨日は雨でした", "昨日は雨でした。");
+    }
+
+    #[test]
+    fn a_statement_about_nobody_says_the_same_in_every_mouth() {
+        let is_impersonal = |text: &str| Statement::new(text).is_impersonal();
+        for text in [
+            "The server restarts at four",
+            "Every release has a tag",
+            "Der Server startet um vier neu",
+            "Le serveur redémarre à quatre heures",
+            "De server wordt elke nacht om vier uur opnieuw gestart",
+        ] {
+            assert!(is_impersonal(text), "{text}");
+        }
+        for text in [
+            "I moved to Linz",
+            "moved to the city last month",
+            "allergic to all nuts",
+            "we meet at nine",
+            "The server is mine",
+            "The sister has the key",
+            "The parents live in Linz, the kids too",
+            "The flat that ive got is small",
+            "Wohne jetzt in der Stadt",
+            "Der Server in meinem Keller ist alt",
+            "Le chat est sur leurs genoux",
+            "Vivo en Madrid",
+            "El servidor se reinicia",
+            "is the server down?",
+            "Nqo ama zulu",
+            "昨日は雨でした",
+        ] {
+            assert!(!is_impersonal(text), "{text}");
+        }
     }
 
     fn differ_in_one_place(one: &str, other: &str) -> bool {

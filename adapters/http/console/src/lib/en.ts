@@ -161,8 +161,9 @@ export const t = {
     themesTitle: "What you talk about most",
     known: "Known",
     knownTitle: "What counts as known in a whole place",
-    knownText: "Somebody said it in three or more chats. You can let your own words count only where you said them.",
-    knownFrom: (author: string, chats: number, also: string) => `${author}, in ${chats} chats, also ${also}`,
+    knownText: "It was said in three or more chats. You can let your own words count only where you said them.",
+    knownFrom: (author: string, chats: number, people: number, also: string) =>
+      `${author}, in ${chats} chats${people > 1 ? `, by ${people} people` : ""}, also ${also}`,
     nothingKnown: "Nothing that may be shown to you was said in three or more chats of one place.",
     letNotCount: "Only where I said it",
     letCount: "Let it count again",

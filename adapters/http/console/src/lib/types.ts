@@ -60,10 +60,12 @@ export type Known = {
   author: string;
   scope: string;
   chats: number;
+  people: number;
   also: string[];
   said_at: string;
   counts: boolean;
   is_own: boolean;
+  own_counts: boolean;
 };
 
 export type Relation = {

@@ -14,12 +14,13 @@ impl Looking<'_> {
         let text = |known: &azera_adapter::ShownKnown| {
             let memory = &known.memory;
             format!(
-                "{} {} {} {:?} {}",
+                "{} {} {} {:?} {} {}",
                 memory.author.name(),
                 memory.scope,
                 memory.text.as_str(),
                 known.also,
-                known.chats
+                known.chats,
+                known.people
             )
         };
         let fact = |one: &azera_adapter::ShownMemory| {
