@@ -248,7 +248,7 @@ const TOOLS: &[Declared] = &[
     tool::<KnownPage, Knowns>(
         "known",
         "Known statements",
-        "Lists what counts as known in a whole place, because somebody said it in three or more chats of it, with the memories \
+        "Lists what counts as known in a whole place, because it was said in three or more chats of it, with the memories \
          that it rests on.",
         Effect::Reads,
         reads,
@@ -375,8 +375,8 @@ const TOOLS: &[Declared] = &[
     tool::<Budget, Quoting>(
         "context_budget",
         "Context of a project",
-        "Returns what is remembered of a project within a number of tokens: open problems, commands that work, preferences, \
-         decisions, plans, and how the last sessions ended. Use it when a session in a project begins.",
+        "Returns what is remembered of a project within a number of tokens: open problems, commands that work, conventions, \
+         preferences, decisions, plans, and how the last sessions ended. Use it when a session in a project begins.",
         Effect::Reads,
         reads,
     ),

@@ -44,7 +44,7 @@ pub(crate) async fn get(caller: &Caller, name: &str, arguments: JsonObject) -> R
         }
         KEEP if rights.write => {
             "Look through this conversation for what I said that is worth remembering: facts about me, \
-                                 plans, preferences and decisions. Show me the list. For each that I agree to, call \
+                                 habits, plans, preferences and decisions. Show me the list. For each that I agree to, call \
                                  `remember` with one statement that is clear on its own."
                 .to_owned()
         }

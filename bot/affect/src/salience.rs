@@ -16,7 +16,7 @@ const NOTHING: &str = "none";
 pub enum Kind {
     /// Something that a person likes, dislikes, or wants done in a certain way.
     Preference,
-    /// Something that holds for a long time: work, home, health, possessions, habits, numbers.
+    /// Something that holds for a long time: work, home, health, possessions, numbers.
     Fact,
     /// Something that has happened.
     Event,
@@ -26,12 +26,14 @@ pub enum Kind {
     Relationship,
     /// Something that was settled.
     Decision,
+    /// What somebody does again and again, or always in the same way: a habit, a routine, a convention.
+    Pattern,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Preference, Self::Fact, Self::Event, Self::Plan, Self::Relationship, Self::Decision];
+    pub const ALL: [Self; 7] =
+        [Self::Preference, Self::Fact, Self::Event, Self::Plan, Self::Relationship, Self::Decision, Self::Pattern];
 
     /// Returns the name.
     pub fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Kind {
             Self::Plan => "plan",
             Self::Relationship => "relationship",
             Self::Decision => "decision",
+            Self::Pattern => "pattern",
         }
     }
 
@@ -56,7 +59,7 @@ impl Kind {
         match self {
             Self::Relationship => 0.8,
             Self::Fact | Self::Event | Self::Decision => 0.7,
-            Self::Preference => 0.65,
+            Self::Preference | Self::Pattern => 0.65,
             Self::Plan => 0.6,
         }
     }

@@ -50,7 +50,7 @@ pub struct Gardener {
     #[schemars(range(min = 0, max = 23))]
     pub check_ins_to: u32,
     /// Extract what is worth keeping from conversations that have ended. `/me` shows it, and the limits on memories
-    /// remove it last.
+    /// remove it last. Imports are searched whatever this says.
     pub keep: bool,
     /// Let the chat model read conversations that have ended and quote what is worth keeping. Azera keeps only quotes that
     /// stand in the messages word for word. Without it, classifiers extract; they ask no model.

@@ -1,8 +1,12 @@
-//! What the other projects of a person tell a session: commands that worked nearly always, and preferences.
+//! What the other projects of a person tell a session: commands that worked nearly always, preferences, and the
+//! conventions that three of them or more have in common.
 //!
 //! A coding assistant sends what it is told to its maker, so this fails closed. A project tells others only where the
 //! configuration shares it. Nothing is told that names a place on the machine or the network, that looks like a secret or
 //! speaks of one, or that names a project which is not shared.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use azera_config::Projects;
 use azera_memory::{Error, Memory, MemoryRow, Procedure, ReadScope, project_name, project_owner};
@@ -13,9 +17,16 @@ use crate::project_context::{MARKED, day, one_line, steps_of};
 /// Every project, in the setting `projects.shared`.
 const EVERY: &str = "*";
 
-/// Most commands and most preferences that are told.
+/// Most commands, and most conventions and preferences, that are told.
 const PROCEDURES: usize = 5;
 const PREFERENCES: usize = 8;
+
+/// The kinds of memory that are told.
+const PREFERENCE: &str = "preference";
+const PATTERN: &str = "pattern";
+
+/// Projects in which something was said, from which on it comes first, with their number.
+const IN_MANY: usize = 3;
 
 /// The least bound of a procedure that is told elsewhere, as of six tries that all worked. In its own project half as many
 /// are enough.
@@ -49,6 +60,44 @@ const OF_MACHINES: &[&str] = &["mosh", "ping", "scp", "sftp", "ssh", "telnet"];
 
 /// The shortest word with letters and digits that may be a secret.
 const MIN_SECRET_CHARS: usize = 12;
+
+/// A convention or preference that one or more projects tell.
+struct Convention {
+    words: String,
+    is_preference: bool,
+    projects: HashSet<Scope>,
+    newest: MemoryRow,
+}
+
+impl Convention {
+    /// Returns what the newest memory of it tells.
+    fn new(words: String, newest: MemoryRow) -> Self {
+        let mut convention = Self { words, is_preference: false, projects: HashSet::new(), newest: newest.clone() };
+        convention.note(&newest);
+        convention
+    }
+
+    /// Notes a memory that says it.
+    fn note(&mut self, row: &MemoryRow) {
+        self.projects.insert(row.scope.clone());
+        self.is_preference |= row.salience.as_ref().is_some_and(|mark| mark.kind.as_str() == PREFERENCE);
+    }
+
+    /// Returns the number of projects if it is that of many, otherwise 0.
+    fn in_many(&self) -> usize {
+        Some(self.projects.len()).filter(|projects| *projects >= IN_MANY).unwrap_or(0)
+    }
+
+    fn line(&self) -> String {
+        let row = &self.newest;
+        let (name, text, day, id) = (name_of(&row.scope), one_line(row.gist(), MAX_CHARS), day(row.at), row.id);
+        let many = match self.in_many() {
+            0 => String::new(),
+            projects => format!(", in {projects} projects"),
+        };
+        format!("- {name}: {text} ({day}{many}, {id})")
+    }
+}
 
 /// What a session may hear of its person's other projects.
 pub struct Elsewhere {
@@ -97,6 +146,12 @@ impl Elsewhere {
         own_marked: &[MemoryRow],
     ) -> Result<Vec<String>, Error> {
         let Some(read_scope) = &self.read_scope else { return Ok(Vec::new()) };
+        let mut lines = self.commands(memory, read_scope, own)?;
+        lines.extend(self.conventions(memory, read_scope, person, own_marked)?);
+        Ok(lines)
+    }
+
+    fn commands(&self, memory: &Memory, read_scope: &ReadScope, own: &[Procedure]) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         let mut told: Vec<String> = own.iter().map(steps_of).collect();
         for one in memory.sessions().learnt(read_scope)?.procedures {
@@ -110,24 +165,43 @@ impl Elsewhere {
                 told.push(steps);
             }
         }
-        let commands = lines.len();
-        let mut told: Vec<String> = own_marked.iter().map(|row| folded(row.gist())).collect();
-        for row in memory.memories().salient(read_scope, person, MARKED)? {
-            if lines.len() >= commands + PREFERENCES {
-                break;
-            }
-            let is_preference = row.salience.as_ref().is_some_and(|mark| mark.kind.as_str() == "preference");
-            let text = row.gist();
-            if !is_preference || !self.is_general(text) || told.contains(&folded(text)) {
+        Ok(lines)
+    }
+
+    /// Returns the lines of conventions and preferences: first those of many projects, then the others in their order. A
+    /// habit that was told in few projects stays there: it may tell of somebody's life and not of how they work.
+    fn conventions(
+        &self,
+        memory: &Memory,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        own: &[MemoryRow],
+    ) -> Result<Vec<String>, Error> {
+        let own: HashSet<String> = own.iter().map(|row| folded(row.gist())).collect();
+        let mut marked = Vec::new();
+        // Each project has its share of the memories that are looked at, however much was marked in another one.
+        for grant in read_scope.grants() {
+            let project = read_scope.narrowed_to(|scope| *scope == grant.scope);
+            let of_project = project.map(|project| memory.memories().salient(&project, person, MARKED)).transpose()?;
+            marked.extend(of_project.unwrap_or_default());
+        }
+        marked.sort_by_key(|row| Reverse(row.id));
+        let mut found: Vec<Convention> = Vec::new();
+        for row in marked {
+            let is_told = row.salience.as_ref().is_some_and(|mark| [PREFERENCE, PATTERN].contains(&mark.kind.as_str()));
+            if !is_told || !self.is_general(row.gist()) || memory.memories().replaced(read_scope, &row)?.is_some() {
                 continue;
             }
-            if memory.memories().replaced(read_scope, &row)?.is_none() {
-                told.push(folded(text));
-                let (name, text, day, id) = (name_of(&row.scope), one_line(text, MAX_CHARS), day(row.at), row.id);
-                lines.push(format!("- {name}: {text} ({day}, {id})"));
+            let words = folded(row.gist());
+            match found.iter_mut().find(|convention| convention.words == words) {
+                Some(convention) => convention.note(&row),
+                None if own.contains(&words) => {}
+                None => found.push(Convention::new(words, row)),
             }
         }
-        Ok(lines)
+        found.retain(|convention| convention.is_preference || convention.in_many() > 0);
+        found.sort_by_key(|convention| Reverse(convention.in_many()));
+        Ok(found.iter().take(PREFERENCES).map(Convention::line).collect())
     }
 
     /// Returns true if a text holds for other projects and tells nobody where something is, how to get in, or which projects

@@ -1,6 +1,6 @@
 //! What is remembered of a project, within a budget: open problems, commands that proved to work, what its person decided,
-//! prefers, plans and stated in earlier sessions, in their own words and with the source, and where the last sessions
-//! ended. What other projects tell comes last (`other_projects`).
+//! prefers, always does, plans and stated in earlier sessions, in their own words and with the source, and where the last
+//! sessions ended. What other projects tell comes last (`other_projects`).
 
 use azera_memory::{
     ChatRow, Ending, Episode, Error, ImportedChat, Memory, MemoryRow, MessageRow, Procedure, ReadScope, project_owner,
@@ -34,13 +34,14 @@ const PROCEDURES: usize = 8;
 
 /// The shares of the budget that a part may take at most, in percent. What a part leaves is free for the next one.
 const PROBLEMS_PERCENT: usize = 25;
+const CONVENTIONS_PERCENT: usize = 30;
 const PROCEDURES_PERCENT: usize = 20;
 const SESSIONS_PERCENT: usize = 25;
 const ELSEWHERE_PERCENT: usize = 20;
 
-/// Headings, each with the kinds of memory below it.
+/// Headings, each with the kinds of memory below it. The first has a share of its own.
 const HEADINGS: [(&str, &[&str]); 4] = [
-    ("Conventions and preferences", &["preference"]),
+    ("Conventions and preferences", &["pattern", "preference"]),
     ("Decisions", &["decision"]),
     ("Plans and open ends", &["plan"]),
     ("Facts and events", &["fact", "event", "relationship"]),
@@ -82,14 +83,15 @@ pub fn project_context(
     page.within(budget * PROCEDURES_PERCENT / 100, |page| page.section("Commands that work here", proven));
     let for_sessions = page.left.min(budget * SESSIONS_PERCENT / 100);
     page.left -= for_sessions;
-    for (heading, kinds) in HEADINGS {
+    for (number, (heading, kinds)) in HEADINGS.into_iter().enumerate() {
         let of_kind =
             |memory: &&MemoryRow| memory.salience.as_ref().is_some_and(|mark| kinds.contains(&mark.kind.as_str()));
         let lines = marked
             .iter()
             .filter(of_kind)
             .map(|memory| format!("- {} ({}, {})", one_line(memory.gist(), QUOTED_CHARS), day(memory.at), memory.id));
-        page.section(heading, lines);
+        let share = if number == 0 { budget * CONVENTIONS_PERCENT / 100 } else { page.left };
+        page.within(share, |page| page.section(heading, lines));
     }
     page.left += for_sessions;
     for chat in chats.iter().rev() {

@@ -16,10 +16,15 @@ const WORDS: [&str; 6] = ["marzipan", "obsidian", "tangerine", "cormorant", "zep
 impl Scene {
     /// Imports a session into a project: a preference, and a command that worked twelve times.
     fn prefer(&self, who: usize, persona: &str, project: &str, word: &str, said: &str) -> Import {
+        self.mark("preference", who, persona, project, word, said)
+    }
+
+    /// The same with a memory of another kind.
+    fn mark(&self, kind: &str, who: usize, persona: &str, project: &str, word: &str, said: &str) -> Import {
         let texts = [said.to_owned(), format!("noted, {word}")];
         let import = self.import_texts(who, persona, Scope::Realm(self.project(who, project)), word, texts);
         let asked = MessageId::new(format!("import:{word}:one")).unwrap();
-        let (kind, to) = ("preference".to_owned(), said.len());
+        let (kind, to) = (kind.to_owned(), said.len());
         let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
         assert!(self.engine.memory.memories().mark(&asked, &salience).unwrap());
         let ran = |number: u32| RanCommand {
@@ -83,4 +88,33 @@ async fn other_projects_tell_their_person_and_persona_alone() {
     assert_eq!(scene.told(ANN, DM_ANN, "gate", 4_000).await, [vec!["marzipan"], vec!["cormorant"]]);
     forget(&Forget::Import(gate.id));
     assert_eq!(scene.told(ANN, DM_ANN, "boat", 4_000).await[1], ["cormorant"]);
+}
+
+/// A habit that few projects know stays in them.
+#[tokio::test]
+async fn what_three_projects_have_in_common_comes_first() {
+    let scene = Scene::open(false, false).await;
+    let convention = "Every test name is a sentence in my code.";
+    scene.prefer(ANN, DEFAULT_PERSONA, "loft", "obsidian", "I prefer obsidian to glass.");
+    for (project, word) in [("gate", "marzipan"), ("boat", "tangerine"), ("shed", "cormorant")] {
+        scene.mark("pattern", ANN, DEFAULT_PERSONA, project, word, convention);
+        scene.prefer(ANN, DEFAULT_PERSONA, project, &format!("{word}2"), &format!("I like {word} best."));
+        let habit = format!("I swim on Fridays with {word} people.");
+        scene.mark("pattern", ANN, DEFAULT_PERSONA, project, &format!("{word}3"), &habit);
+    }
+    let (azera, sim) = (&scene.engine.azera, scene.engine.platform.sim.clone());
+    let told = async |project: &str| {
+        let at = Reading { chat: chat(DM_ANN), person: person(ANN) };
+        azera.project_context(sim.id(), at, project.to_owned(), 4_000).await.unwrap().unwrap()
+    };
+    let text = told("loft").await;
+    let others = text.split_once("## From other projects").unwrap().1;
+    let is_said = |line: &&str| ["in my code", " best.", "on Fridays"].iter().any(|words| line.contains(words));
+    let said: Vec<&str> = others.lines().filter(is_said).collect();
+    assert_eq!(said.len(), 4, "{others}");
+    assert!(said[0].contains(convention) && said[0].contains(", in 3 projects, m"), "{others}");
+    assert!(said[1..].iter().all(|line| line.contains(" best.") && !line.contains("projects")), "{others}");
+    let own = told("gate").await;
+    let own = own.split_once("## From other projects").unwrap().0;
+    assert!(own.contains(convention) && own.contains("on Fridays with marzipan"), "{own}");
 }
