@@ -256,7 +256,7 @@ const TOOLS: &[Declared] = &[
     without_quotes(tool::<Counting, Done>(
         "set_known",
         "Let a statement count",
-        "Says whether a statement of the person counts as known in the whole place, or only where it was said.",
+        "Says whether the person's own words count towards what is known in the whole place, or only where they were said.",
         Effect::Changes,
         writes,
     )),

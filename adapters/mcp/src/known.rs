@@ -56,13 +56,13 @@ pub(crate) struct Knowns {
     pub(crate) next_cursor: Option<String>,
 }
 
-/// Whether a statement counts.
+/// Whether one's own words count.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counting {
     /// The id of a memory of the statement, such as `m42`. The person must have said the same.
     pub(crate) id: String,
-    /// False lets it count only where it was said; true undoes that.
+    /// False lets the person's own words count only where they were said; true undoes that.
     pub(crate) counts: bool,
 }
 

@@ -34,15 +34,15 @@ const PROCEDURES: usize = 8;
 
 /// The shares of the budget that a part may take at most, in percent. What a part leaves is free for the next one.
 const PROBLEMS_PERCENT: usize = 25;
-const CONVENTIONS_PERCENT: usize = 30;
 const PROCEDURES_PERCENT: usize = 20;
 const SESSIONS_PERCENT: usize = 25;
 const ELSEWHERE_PERCENT: usize = 20;
 
-/// Headings, each with the kinds of memory below it. The first has a share of its own.
-const HEADINGS: [(&str, &[&str]); 4] = [
-    ("Conventions and preferences", &["pattern", "preference"]),
+/// Headings, each with the kinds of memory below it.
+const HEADINGS: [(&str, &[&str]); 5] = [
+    ("Preferences", &["preference"]),
     ("Decisions", &["decision"]),
+    ("Conventions and habits", &["pattern"]),
     ("Plans and open ends", &["plan"]),
     ("Facts and events", &["fact", "event", "relationship"]),
 ];
@@ -83,15 +83,14 @@ pub fn project_context(
     page.within(budget * PROCEDURES_PERCENT / 100, |page| page.section("Commands that work here", proven));
     let for_sessions = page.left.min(budget * SESSIONS_PERCENT / 100);
     page.left -= for_sessions;
-    for (number, (heading, kinds)) in HEADINGS.into_iter().enumerate() {
+    for (heading, kinds) in HEADINGS {
         let of_kind =
             |memory: &&MemoryRow| memory.salience.as_ref().is_some_and(|mark| kinds.contains(&mark.kind.as_str()));
         let lines = marked
             .iter()
             .filter(of_kind)
             .map(|memory| format!("- {} ({}, {})", one_line(memory.gist(), QUOTED_CHARS), day(memory.at), memory.id));
-        let share = if number == 0 { budget * CONVENTIONS_PERCENT / 100 } else { page.left };
-        page.within(share, |page| page.section(heading, lines));
+        page.section(heading, lines);
     }
     page.left += for_sessions;
     for chat in chats.iter().rev() {

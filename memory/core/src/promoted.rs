@@ -1,10 +1,10 @@
 //! What people said in many chats of a place, and so counts as known in the whole place, while it holds. One person may have
-//! said it in all of them, or several people, if it speaks of none of them. Nothing of it is stored: it is computed from
-//! the memories that may be read, and is forgotten with them. Only the wish of a speaker that a statement does not count
-//! is stored, in its memory.
+//! said it in all of them, or several people, if it seems to say the same in every mouth. Nothing of it is stored: it is
+//! computed from the memories that may be read, and is forgotten with them. Only the wish of a speaker that a statement
+//! does not count is stored, in its memory.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use azera_types::{ChatId, MemoryId, PersonId, Scope, Timestamp};
 
@@ -168,20 +168,26 @@ impl Memories<'_> {
         Ok(known)
     }
 
-    /// Returns groups of memories that make one statement, each in the order of the memories: those of one person that say
-    /// the same, or those of several if it says the same in every mouth.
+    /// Returns groups of memories that make one statement, each in the order of the memories: those of several people that say
+    /// the same in every mouth, and those of one person that say the same.
     fn statements(self, memories: Vec<MemoryRow>) -> Result<Vec<Vec<MemoryRow>>, Error> {
         let mut statements = Vec::new();
         for group in self.saying_the_same(memories)? {
-            let mut by_person: HashMap<Option<PersonId>, Vec<MemoryRow>> = HashMap::new();
-            for memory in &group {
-                by_person.entry(memory.author.person().cloned()).or_default().push(memory.clone());
-            }
-            if by_person.len() > 1 && !group.iter().all(|memory| Statement::new(&memory.text).is_impersonal()) {
-                statements.extend(by_person.into_values());
-            } else {
+            let people: HashSet<&PersonId> = group.iter().filter_map(|memory| memory.author.person()).collect();
+            if people.len() < 2 {
                 statements.push(group);
+                continue;
             }
+            let (common, own): (Vec<MemoryRow>, Vec<MemoryRow>) =
+                group.iter().cloned().partition(|memory| Statement::new(&memory.text).is_impersonal());
+            // Where enough chats share it, what is left is each person's own. Otherwise a person's words stay together.
+            let is_shared = chats_in(common.iter()) >= KNOWN_IN_CHATS;
+            let mut by_person: BTreeMap<PersonId, Vec<MemoryRow>> = BTreeMap::new();
+            for memory in if is_shared { own } else { group } {
+                let Some(person) = memory.author.person().cloned() else { continue };
+                by_person.entry(person).or_default().push(memory);
+            }
+            statements.extend(by_person.into_values().chain(is_shared.then_some(common)));
         }
         Ok(statements)
     }

@@ -52,10 +52,10 @@ struct Known {
     own_counts: bool,
 }
 
-/// Whether a statement counts.
+/// Whether one's own words count.
 #[derive(Deserialize, JsonSchema)]
 struct Counting {
-    /// False lets it count only where it was said.
+    /// False lets one's own words count only where they were said.
     counts: bool,
 }
 

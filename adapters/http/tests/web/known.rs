@@ -30,10 +30,10 @@ impl KnownReader for Engine {
             },
             also: vec![MemoryId(40)],
             chats: 3,
-            people: 1,
+            people: 2,
             counts: true,
             is_own: true,
-            own_counts: true,
+            own_counts: false,
         };
         let known = heard.into_iter().enumerate().skip(skip).take(limit).map(known).collect();
         Ok(ShownKnowns { known, total })
@@ -49,6 +49,7 @@ async fn what_counts_as_known_is_listed_and_taken_back() {
     let first = &listed["items"][0];
     assert!(first["content"].as_str().unwrap().contains("harbour"), "{listed}");
     assert_eq!((&first["also"], &first["chats"], &first["counts"]), (&json!(["m40"]), &json!(3), &json!(true)));
+    assert_eq!((&first["people"], &first["is_own"], &first["own_counts"]), (&json!(2), &json!(true), &json!(false)));
     assert_eq!((listed["items"].as_array().unwrap().len(), &listed["total"]), (1, &json!(2)), "{listed}");
     for wrong in [0, 101] {
         owner.send("GET", &format!("/api/memories/known?limit={wrong}"), None).await.is(400, "invalid");

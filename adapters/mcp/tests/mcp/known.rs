@@ -20,10 +20,10 @@ impl KnownReader for Engine {
             memory,
             also: vec![MemoryId(40), MemoryId(41)],
             chats: 3,
-            people: 1,
+            people: 2,
             counts: true,
             is_own: true,
-            own_counts: true,
+            own_counts: false,
         });
         Ok(ShownKnowns { known: known.collect(), total })
     }
@@ -39,6 +39,8 @@ async fn what_counts_as_known_is_listed_page_by_page_and_its_speaker_takes_it_ba
     let first = Client::good(client.call("known", json!({"limit": 2})).await);
     assert_eq!((&first["total"], &first["known"][0]["memory"]["text"]), (&json!(3), &json!("trains are late")));
     assert_eq!((&first["known"][0]["also"], &first["known"][0]["chats"]), (&json!(["m40", "m41"]), &json!(3)));
+    let (counts, own) = (&first["known"][0]["counts"], &first["known"][0]["own_counts"]);
+    assert_eq!((counts, own, &first["known"][0]["people"]), (&json!(true), &json!(false), &json!(2)));
     let rest = Client::good(client.call("known", json!({"cursor": first["next_cursor"]})).await);
     assert_eq!(rest["known"][0]["memory"]["text"], "the gate is red");
     assert!(rest.get("next_cursor").is_none(), "{rest}");

@@ -40,6 +40,8 @@ fn what_people_say_about_themselves_is_kept_in_their_words() {
     check("I can't stand mushrooms, please never call me before ten.", Kind::Preference);
     check("My wife's name is Ottilie.", Kind::Relationship);
     check("It is settled, we take the blue one then.", Kind::Decision);
+    check("I always write the failing test first, then the code.", Kind::Pattern);
+    check("I swim every morning at six in the lake.", Kind::Pattern);
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::forgetting::{find_in_home, on_disk};
+use crate::web::PATIENCE;
 use crate::{azera, command};
 
 /// Runs a command on the data folder, and returns what it printed.
@@ -339,14 +341,12 @@ pub fn waits(home: &Path) -> bool {
 
 /// Runs until the running Azera has imported every transcript.
 pub fn until_taken_in(home: &Path, bot: &crate::web::Running) {
-    // Each request gives it a moment.
-    for _ in 0..200_000 {
-        if !waits(home) {
-            break;
-        }
+    // It first computes what the classifiers need, if nothing of it is there yet. Each request gives it a moment.
+    let begun = Instant::now();
+    while waits(home) {
+        assert!(begun.elapsed() < PATIENCE, "the running Azera took the transcript in");
         bot.send("GET", "/health", &[], &Value::Null);
     }
-    assert!(!waits(home), "the running Azera took the transcript in");
 }
 
 /// Beside a running Azera, a hook leaves the transcript to it.

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::{azera, command};
 
-/// How long the bot may take to start. It learns its classifiers meanwhile.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long the bot may take to start, or to take something in. It learns its classifiers meanwhile.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A process of the bot. Dropping it ends it, so that a failed test leaves none behind.
 struct Process(Child);

@@ -146,7 +146,9 @@ impl Found {
                 format!("- `{id}` {who}: {said}; that was the {kind} of {whose}: {words}")
             }
             How::Known { chats, people: 1 } => format!("- `{id}` {who}, in {chats} chats: {said}"),
-            How::Known { chats, people } => format!("- `{id}` {who}, in {chats} chats, by {people} people: {said}"),
+            How::Known { chats, people } => {
+                format!("- `{id}` last {who}; said in {chats} chats by {people} people: {said}")
+            }
         }
     }
 }

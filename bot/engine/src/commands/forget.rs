@@ -142,12 +142,17 @@ fn receipt_text(receipt: &ForgetReceipt) -> String {
         text.push_str(&format!(" Chats emptied: {}.", receipt.chats));
     }
     if !receipt.quoted_by.is_empty() {
-        text.push_str(&format!(
-            "\n{} of my replies were built on it. I will not recall them, but they stay in the conversation. Add \
-             `quotes` to the command to forget them too: {}.",
-            receipt.quoted_by.len(),
-            receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        ));
+        let ids = receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        text.push_str(&match receipt.quoted_by.len() {
+            1 => format!(
+                "\nOne of my replies was built on it. I will not recall it, but it stays in the conversation. Add `quotes` \
+                 to the command to forget it too: {ids}."
+            ),
+            replies => format!(
+                "\n{replies} of my replies were built on it. I will not recall them, but they stay in the conversation. \
+                 Add `quotes` to the command to forget them too: {ids}."
+            ),
+        });
     }
     text
 }

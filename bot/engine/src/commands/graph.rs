@@ -155,6 +155,11 @@ fn percent(share: f32) -> u8 {
     (share.clamp(0.0, 1.0) * 100.0).round() as u8
 }
 
+/// Returns a relation in words, in the second person for whoever sits at the terminal.
+pub(super) fn relation_in_words(label: Label, subject: &str, object: &str, to_you: bool) -> String {
+    if to_you { label.phrase_to_you(subject, object) } else { label.phrase(subject, object) }
+}
+
 /// Returns an entity in words.
 fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
     let mut text = format!("**{}**", short(&entity.name));
@@ -177,7 +182,8 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
         entity.links.iter().partition(|link| link.label == Label::Together);
     for link in relations.iter().take(SHOWN_RELATIONS) {
         let perhaps = if link.confidence < SURE { "perhaps: " } else { "" };
-        let phrase = link.label.phrase(&short(&link.subject), &short(&link.object));
+        let (subject, object) = (short(&link.subject), short(&link.object));
+        let phrase = relation_in_words(link.label, &subject, &object, at.is_at_the_terminal());
         let (said, until) = (days_said(at, link), at.until(link.until));
         text.push_str(&format!("- {perhaps}{phrase}{until} ({said}, {})\n", sources(&link.sources)));
     }

@@ -85,14 +85,11 @@ impl Commands {
 fn line(at: &CommandContext<'_>, names: &DisplayNames, known: &Known) -> String {
     let memory = &known.newest;
     let body = shortened(memory.gist(), "", SHOWN);
-    let off = match (known.is_apart, known.is_set_apart_by(&at.line.person)) {
-        (true, _) => "; switched off",
-        (false, true) => "; your own words do not count",
-        (false, false) => "",
-    };
+    let own = if known.is_set_apart_by(&at.line.person) { "; your own words do not count" } else { "" };
+    let off = if known.is_apart { "; does not count, because its speakers took it back" } else { "" };
     let people = if known.people > 1 { format!(", by {} people", known.people) } else { String::new() };
     format!(
-        "- `{}` {}, last {}, in {} chats of {}{people} (also {}){off}: \"{}\"\n",
+        "- `{}` {}, last {}, in {} chats of {}{people} (also {}){off}{own}: \"{}\"\n",
         memory.id,
         names.of(&memory.author),
         at.day(memory.at),

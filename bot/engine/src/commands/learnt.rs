@@ -9,6 +9,7 @@ use azera_memory::{
 };
 use azera_types::{ChatId, MemoryId, MessageId, PersonId, Scope, Span, Timestamp};
 
+use super::graph::relation_in_words;
 use super::{CommandContext, done};
 use crate::coding_sessions::about_projects;
 use crate::commands::Commands;
@@ -44,9 +45,10 @@ impl Commands {
         let now = self.services.clock.now();
         let since = now.checked_sub(Span::new().hours(24 * DAYS)).unwrap_or(Timestamp::MIN);
         let (read_scope, person, calendar) = (at.read_scope.clone(), at.line.person.clone(), at.calendar.clone());
+        let to_you = at.is_at_the_terminal();
         let read = move |memory: &Memory| {
-            Recent { memory, read_scope: &read_scope, calendar: &calendar, since, imported: HashMap::new() }
-                .read(&person)
+            let imported = HashMap::new();
+            Recent { memory, read_scope: &read_scope, calendar: &calendar, since, to_you, imported }.read(&person)
         };
         let found = self.services.blocking(read).await?;
         let parts = [
@@ -82,6 +84,8 @@ struct Recent<'a> {
     read_scope: &'a ReadScope,
     calendar: &'a Calendar,
     since: Timestamp,
+    /// True if the reader sits at the terminal.
+    to_you: bool,
     /// Whether chats were imported since then.
     imported: HashMap<ChatId, bool>,
 }
@@ -179,8 +183,10 @@ impl Recent<'_> {
         }
         let line = |new: NewName| {
             let name = shortened(&new.name, "", NAME_CHARS);
-            let said =
-                new.relation.map_or_else(String::new, |said| format!(": {}", shortened(&said, "", SHOWN).as_str()));
+            let said = new.relation.map_or_else(String::new, |(label, subject, object)| {
+                let said = relation_in_words(label, &subject, &object, self.to_you);
+                format!(": {}", shortened(&said, "", SHOWN).as_str())
+            });
             format!("- {}, {}{said} (`{}`)", name.as_str(), self.day(new.at), new.memory)
         };
         Ok(names.into_iter().map(line).collect())

@@ -89,6 +89,9 @@ pub(crate) struct Commands {
     pub(crate) uploads: Uploads,
 }
 
+/// The platform of `azera chat`.
+const TERMINAL: &str = "console";
+
 /// Where a command runs, who gave it, and what it may show.
 struct CommandContext<'a> {
     platform: &'a PlatformId,
@@ -107,6 +110,11 @@ impl CommandContext<'_> {
     fn asking<'a>(&'a self, persona: &'a str) -> Asking<'a> {
         let (person, calendar) = (&self.line.person, &self.calendar);
         Asking { person, persona, calendar, known_by: None, trace: Trace::Cached }
+    }
+
+    /// Returns true if the command was given at the terminal, where its person is called "You".
+    fn is_at_the_terminal(&self) -> bool {
+        self.platform.as_str() == TERMINAL
     }
 
     /// Returns a moment's day in the place's time zone.

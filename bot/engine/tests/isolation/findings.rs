@@ -318,7 +318,7 @@ async fn a_receipt_counts_what_the_asker_may_know() {
         let receipt = scene.command(ANN, COMMONS, &format!("/forget last{quotes}")).await;
         assert!(receipt.contains(counts), "{receipt}");
         // The reply here counts, and the one in the other person's DM does not.
-        assert_eq!(receipt.contains("1 of my replies were built on it"), quotes.is_empty(), "{receipt}");
+        assert_eq!(receipt.contains("One of my replies was built on it"), quotes.is_empty(), "{receipt}");
         assert!(!receipt.contains("m2~r0"), "{receipt}");
         // They are treated like the others all the same.
         let found = scene.find(AN, DM_AN, "what do you recall of the lighthouse password?").await;

@@ -20,8 +20,8 @@ pub struct NewName {
     pub memory: MemoryId,
     /// See [`NewName::memory`].
     pub at: Timestamp,
-    /// The first relation that this memory states of it.
-    pub relation: Option<String>,
+    /// The first relation that this memory states of it, with its subject and object.
+    pub relation: Option<(Label, String, String)>,
 }
 
 /// The names that nobody mentioned before.
@@ -68,7 +68,9 @@ impl Graph<'_> {
                 matches!(edge.label, Label::Role(_) | Label::Verb(_)) && (edge.subject == own || edge.object == own)
             };
             let edge = found.edges.iter().find(is_said);
-            let relation = edge.and_then(|edge| Some(edge.label.phrase(written(edge.subject)?, written(edge.object)?)));
+            let relation = edge.and_then(|edge| {
+                Some((edge.label, written(edge.subject)?.to_owned(), written(edge.object)?.to_owned()))
+            });
             let Some(name) = written(own).map(str::to_owned) else { continue };
             names.push(NewName { name, memory: memory.id, at, relation });
         }

@@ -42,19 +42,29 @@ pub enum Label {
 }
 
 impl Label {
-    /// Returns the relation of a subject to an object in words. A subject named [`YOU`] gets the second person.
+    /// Returns the relation of a subject to an object in words.
     pub fn phrase(self, subject: &str, object: &str) -> String {
-        let is_you = subject == YOU;
-        let object = if object == YOU { "you" } else { object };
-        let is = if is_you { "are" } else { "is" };
         match self {
-            Self::Role(role) if is_you => format!("Your {role} is {object}"),
             Self::Role(role) => format!("{subject}'s {role} is {object}"),
-            Self::Verb(words) if is_you => format!("{subject} {} {object}", second_person(words)),
             Self::Verb(words) => format!("{subject} {words} {object}"),
-            Self::Same => format!("{subject} {is} another name for {object}"),
-            Self::Different => format!("{subject} {is} not {object}"),
+            Self::Same => format!("{subject} is another name for {object}"),
+            Self::Different => format!("{subject} is not {object}"),
             Self::Together => format!("{subject} and {object} are named together"),
+        }
+    }
+
+    /// Returns the same to somebody at the terminal, who is called [`YOU`] there: "your cat is Momo".
+    pub fn phrase_to_you(self, subject: &str, object: &str) -> String {
+        let object = if object == YOU { "you" } else { object };
+        if subject != YOU {
+            return self.phrase(subject, object);
+        }
+        match self {
+            Self::Role(role) => format!("Your {role} is {object}"),
+            Self::Verb(words) => format!("{subject} {} {object}", second_person(words)),
+            Self::Same => format!("{subject} are another name for {object}"),
+            Self::Different => format!("{subject} are not {object}"),
+            Self::Together => self.phrase(subject, object),
         }
     }
 

@@ -99,8 +99,10 @@ async fn what_three_projects_have_in_common_comes_first() {
     for (project, word) in [("gate", "marzipan"), ("boat", "tangerine"), ("shed", "cormorant")] {
         scene.mark("pattern", ANN, DEFAULT_PERSONA, project, word, convention);
         scene.prefer(ANN, DEFAULT_PERSONA, project, &format!("{word}2"), &format!("I like {word} best."));
-        let habit = format!("I swim on Fridays with {word} people.");
-        scene.mark("pattern", ANN, DEFAULT_PERSONA, project, &format!("{word}3"), &habit);
+    }
+    // Two projects are too few.
+    for (project, word) in [("gate", "marzipan3"), ("boat", "tangerine3")] {
+        scene.mark("pattern", ANN, DEFAULT_PERSONA, project, word, "I swim on Fridays with friends.");
     }
     let (azera, sim) = (&scene.engine.azera, scene.engine.platform.sim.clone());
     let told = async |project: &str| {
@@ -116,5 +118,5 @@ async fn what_three_projects_have_in_common_comes_first() {
     assert!(said[1..].iter().all(|line| line.contains(" best.") && !line.contains("projects")), "{others}");
     let own = told("gate").await;
     let own = own.split_once("## From other projects").unwrap().0;
-    assert!(own.contains(convention) && own.contains("on Fridays with marzipan"), "{own}");
+    assert!(own.contains(convention) && own.contains("on Fridays with friends"), "{own}");
 }

@@ -75,12 +75,12 @@ fn names_of_one_sentence_are_together() {
 
 #[test]
 fn whoever_sits_at_the_terminal_is_addressed() {
-    let phrase = |label: Label| label.phrase("You", "Momo");
+    let phrase = |label: Label| label.phrase_to_you("You", "Momo");
     assert_eq!(phrase(Label::Role("cat")), "Your cat is Momo");
-    assert_eq!(Label::Role("sister").phrase("Ben", "You"), "Ben's sister is you");
+    assert_eq!(Label::Role("sister").phrase_to_you("Ben", "You"), "Ben's sister is you");
     assert_eq!(phrase(Label::Same), "You are another name for Momo");
     assert_eq!(phrase(Label::Different), "You are not Momo");
-    assert_eq!(Label::Verb("lives in").phrase("Youssef", "Linz"), "Youssef lives in Linz");
+    assert_eq!(Label::Verb("lives in").phrase_to_you("Youssef", "Linz"), "Youssef lives in Linz");
     for (third, second) in [
         ("lives in", "live in"),
         ("is from", "are from"),
