@@ -27,8 +27,10 @@ const MAX_ANSWER_BYTES: u64 = 64 << 20;
 /// The path at which the web proves that it knows the key.
 pub(crate) const PROOF_PATH: &str = "/api/local/proof";
 
-/// The statuses of a web that was asked too slowly or too often.
+/// The status of a web that was asked too slowly.
 const REQUEST_TIMEOUT: u16 = 408;
+
+/// The status of a web that was asked too often, by any program that shares the address. It did nothing of what was asked.
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The status of a web that has no proof: an older Azera, or another program.
@@ -131,6 +133,14 @@ pub enum LocalError {
         /// The address.
         address: String,
     },
+    /// The web gets more requests from the address of this command than it takes.
+    #[error("the web at {address} gets too many requests from this machine; try again in {after_s} s")]
+    TooMany {
+        /// The address.
+        address: String,
+        /// Seconds to wait.
+        after_s: u64,
+    },
     /// What listens there does not know the key, so it is not sent the key.
     #[error(
         "the program at {address} could not prove that it is the Azera of this data folder, so no key was sent: restart \
@@ -190,7 +200,7 @@ impl Local {
     }
 
     /// Does the same, and waits at most so long for the connection and the whole answer. Without a limit, only the proof that
-    /// this is the web has one.
+    /// this is the web has one. A web that gets too many requests is asked again once it takes more.
     ///
     /// # Errors
     /// The web does not answer, or refuses.
@@ -201,16 +211,39 @@ impl Local {
         body: Option<&Value>,
         wait: Option<Duration>,
     ) -> Result<Value, LocalError> {
-        let silent = |source: std::io::Error| {
-            let address = self.address.clone();
-            match source.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => LocalError::Busy { address },
-                ErrorKind::PermissionDenied => LocalError::Stranger { address },
-                _ => LocalError::Silent { address, source },
+        let begun = Instant::now();
+        let longest = wait.unwrap_or(TIMEOUT);
+        loop {
+            let left = wait.map(|wait| wait.saturating_sub(begun.elapsed()));
+            let answer = self.call_once(method, path, body, left);
+            let Err(LocalError::TooMany { after_s, .. }) = &answer else { return answer };
+            let pause = Duration::from_secs(*after_s);
+            if begun.elapsed() + pause >= longest {
+                return answer;
             }
+            std::thread::sleep(pause);
+        }
+    }
+
+    fn call_once(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        wait: Option<Duration>,
+    ) -> Result<Value, LocalError> {
+        let address = || self.address.clone();
+        let failed = |failure: Failure| match failure {
+            Failure::TooMany { after_s } => LocalError::TooMany { address: address(), after_s },
+            Failure::Io(source) => match source.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => LocalError::Busy { address: address() },
+                ErrorKind::PermissionDenied => LocalError::Stranger { address: address() },
+                _ => LocalError::Silent { address: address(), source },
+            },
         };
-        let (status, answer) = self.exchange(method, path, body, wait).map_err(silent)?;
-        let value: Value = serde_json::from_str(&answer).map_err(|error| silent(std::io::Error::other(error)))?;
+        let Answer { status, body: answer, .. } = self.exchange(method, path, body, wait).map_err(failed)?;
+        let value: Value =
+            serde_json::from_str(&answer).map_err(|error| failed(std::io::Error::other(error).into()))?;
         if status == 200 {
             return Ok(value);
         }
@@ -235,39 +268,39 @@ impl Local {
         path: &str,
         body: Option<&Value>,
         wait: Option<Duration>,
-    ) -> std::io::Result<(u16, String)> {
+    ) -> Result<Answer, Failure> {
         let mut connection = self.connect(wait)?;
         let key = format!("Authorization: Bearer {}\r\nConnection: close\r\n", self.key);
         self.send(connection.get_mut(), (method, path), &key, &body.map(Value::to_string).unwrap_or_default())?;
-        receive(&mut connection)
+        receive(&mut connection)?.taken()
     }
 
     /// Connects with the web, which proves on this connection that it knows the key before the key is sent. The web may have
     /// been killed since it wrote the file, and another program of this machine may listen at its address.
-    fn connect(&self, wait: Option<Duration>) -> std::io::Result<BufReader<Timed>> {
+    fn connect(&self, wait: Option<Duration>) -> Result<BufReader<Timed>, Failure> {
         let begun = Instant::now();
         let first = wait.unwrap_or(TIMEOUT).min(TIMEOUT);
-        let address = self.host().to_socket_addrs()?.next().ok_or(ErrorKind::AddrNotAvailable)?;
+        let nowhere = || std::io::Error::from(ErrorKind::AddrNotAvailable);
+        let address = self.host().to_socket_addrs()?.next().ok_or_else(nowhere)?;
         let stream = TcpStream::connect_timeout(&address, first)?;
         let ends = Ends::new(stream.local_addr()?, stream.peer_addr()?);
         let mut connection = BufReader::new(Timed { stream, until: Some(begun + first) });
         let challenge = secrets::token().map_err(std::io::Error::other)?;
         let body = json!({"challenge": challenge}).to_string();
         self.send(connection.get_mut(), ("POST", PROOF_PATH), "", &body)?;
-        let (status, answer) = receive(&mut connection)?;
+        let Answer { status, body: answer, .. } = receive(&mut connection)?.taken()?;
         match status {
             200 | NOT_FOUND => {}
-            REQUEST_TIMEOUT | TOO_MANY_REQUESTS | 500.. => return Err(ErrorKind::WouldBlock.into()),
+            REQUEST_TIMEOUT | 500.. => return Err(std::io::Error::from(ErrorKind::WouldBlock).into()),
             _ => {
-                return Err(std::io::Error::other(format!(
-                    "it answered with status {status} when it was to prove itself"
-                )));
+                let wrong = format!("it answered with status {status} when it was to prove itself");
+                return Err(std::io::Error::other(wrong).into());
             }
         }
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         let given = answer.get("proof").and_then(Value::as_str).unwrap_or_default();
         if !self.proof(&challenge, ends).is_some_and(|proof| secrets::same(&proof, given)) {
-            return Err(ErrorKind::PermissionDenied.into());
+            return Err(std::io::Error::from(ErrorKind::PermissionDenied).into());
         }
         connection.get_mut().until = wait.map(|wait| begun + wait);
         Ok(connection)
@@ -298,11 +331,42 @@ impl Local {
     }
 }
 
-/// Reads one answer: its status and its body.
-fn receive(connection: &mut BufReader<Timed>) -> std::io::Result<(u16, String)> {
+/// Why there is no answer.
+enum Failure {
+    Io(std::io::Error),
+    TooMany { after_s: u64 },
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// One answer of the web.
+struct Answer {
+    status: u16,
+    /// Seconds after which it may be asked again.
+    retry_after_s: Option<u64>,
+    body: String,
+}
+
+impl Answer {
+    /// Returns the answer unless the web took no request at all. One that does not say how long that lasts has a whole wait
+    /// left.
+    fn taken(self) -> Result<Self, Failure> {
+        if self.status == TOO_MANY_REQUESTS {
+            return Err(Failure::TooMany { after_s: self.retry_after_s.unwrap_or(TIMEOUT.as_secs()) });
+        }
+        Ok(self)
+    }
+}
+
+/// Reads one answer.
+fn receive(connection: &mut BufReader<Timed>) -> std::io::Result<Answer> {
     let wrong = || std::io::Error::other("this is no answer of the web");
     let mut input = connection.take(MAX_ANSWER_BYTES);
-    let (mut status, mut length) = (None, None);
+    let (mut status, mut length, mut retry_after_s) = (None, None, None);
     loop {
         let mut line = String::new();
         input.read_line(&mut line)?;
@@ -311,15 +375,19 @@ fn receive(connection: &mut BufReader<Timed>) -> std::io::Result<(u16, String)> 
             "" => return Err(wrong()),
             first if status.is_none() => status = first.split(' ').nth(1).and_then(|status| status.parse().ok()),
             header => {
-                let length_of = header.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-                length = length_of.and_then(|(_, bytes)| bytes.trim().parse().ok()).or(length);
+                let number = |wanted: &str| {
+                    let (name, value) = header.split_once(':')?;
+                    name.eq_ignore_ascii_case(wanted).then(|| value.trim().parse().ok())?
+                };
+                length = number("content-length").or(length);
+                retry_after_s = number("retry-after").or(retry_after_s);
             }
         }
         status.ok_or_else(wrong)?;
     }
     let mut body = String::new();
     input.take(length.unwrap_or(MAX_ANSWER_BYTES)).read_to_string(&mut body)?;
-    Ok((status.ok_or_else(wrong)?, body))
+    Ok(Answer { status: status.ok_or_else(wrong)?, retry_after_s, body })
 }
 
 #[cfg(test)]
@@ -374,12 +442,47 @@ mod tests {
     #[test]
     fn a_web_that_is_busy_or_refuses_is_no_stranger() {
         let none = |_: &Local, _: &str, _: Ends| "{}".to_owned();
-        for status in ["408 Request Timeout", "429 Too Many Requests", "503 Service Unavailable", "500 Error"] {
+        for status in ["408 Request Timeout", "503 Service Unavailable", "500 Error"] {
             assert!(matches!(answered(status, none), LocalError::Busy { .. }), "{status}");
         }
+        let many = answered("429 Too Many Requests\r\nRetry-After: 60", none);
+        assert!(matches!(many, LocalError::TooMany { after_s: 60, .. }), "{many}");
         assert!(matches!(answered("404 Not Found", none), LocalError::Stranger { .. }));
         let refused = answered("421 Misdirected Request", none).to_string();
         assert!(refused.contains("with status 421 when it was to prove itself"), "{refused}");
+    }
+
+    /// What another program of this machine asks counts for the same address.
+    #[test]
+    fn a_web_that_gets_too_many_requests_is_asked_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let local = Local { address, setup: None, key: "azl_secret".to_owned() };
+        let asked = local.clone();
+        let asking = std::thread::spawn(move || asked.call("GET", "/api/local/imports", None));
+        let many = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 2\r\n\r\n{}";
+        let body =
+            |body: &Value| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.to_string().len());
+        // The limit may come before the proof and after it.
+        for (proves, limited) in [(false, true), (true, true), (true, false)] {
+            let (mut web, client) = listener.accept().unwrap();
+            let on = Ends::new(client, web.local_addr().unwrap());
+            let mut heard = [0; 4_096];
+            let mut hear = |web: &mut TcpStream| {
+                let length = web.read(&mut heard).unwrap();
+                String::from_utf8_lossy(heard.get(..length).unwrap()).into_owned()
+            };
+            let challenge = hear(&mut web).rsplit('"').nth(1).unwrap_or_default().to_owned();
+            if !proves {
+                web.write_all(many.as_bytes()).unwrap();
+                continue;
+            }
+            web.write_all(body(&json!({"proof": local.proof(&challenge, on)})).as_bytes()).unwrap();
+            assert!(hear(&mut web).contains("azl_secret"));
+            let answer = if limited { many.to_owned() } else { body(&json!({"imports": 1})) };
+            web.write_all(answer.as_bytes()).unwrap();
+        }
+        assert_eq!(asking.join().unwrap().unwrap(), json!({"imports": 1}));
     }
 
     #[test]

@@ -142,6 +142,7 @@ async fn take_in_note<F: Future<Output = anyhow::Result<()>>>(
         waits_for_room().remove(note);
         // It may have been given up before.
         fs::remove_file(note.with_extension(FAILED)).ok();
+        tracing::info!("the transcript that a hook left is imported");
     }
     Ok(())
 }

@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::forgetting::{find_in_home, on_disk};
-use crate::web::PATIENCE;
 use crate::{azera, command};
 
 /// Runs a command on the data folder, and returns what it printed.
@@ -339,14 +337,12 @@ pub fn waits(home: &Path) -> bool {
     std::fs::read_dir(home.join("data/transcripts")).is_ok_and(|mut notes| notes.next().is_some())
 }
 
-/// Runs until the running Azera has imported every transcript.
+/// Waits until the running Azera took in what a hook left. It first computes what the classifiers need, if nothing of it
+/// is there yet.
+#[track_caller]
 pub fn until_taken_in(home: &Path, bot: &crate::web::Running) {
-    // It first computes what the classifiers need, if nothing of it is there yet. Each request gives it a moment.
-    let begun = Instant::now();
-    while waits(home) {
-        assert!(begun.elapsed() < PATIENCE, "the running Azera took the transcript in");
-        bot.send("GET", "/health", &[], &Value::Null);
-    }
+    bot.logs("the transcript that a hook left is imported");
+    assert!(!waits(home), "nothing waits");
 }
 
 /// Beside a running Azera, a hook leaves the transcript to it.

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -31,8 +31,23 @@ impl Drop for Process {
 /// A running `azera run` with nothing but the web.
 pub struct Running {
     process: Process,
+    /// The lines of its log.
+    log: Receiver<String>,
     pub address: String,
     pub setup: Option<String>,
+}
+
+/// Waits for a line of a log.
+#[track_caller]
+fn heard(log: &Receiver<String>, words: &str) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match log.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) if line.contains(words) => return,
+            Ok(_) => {}
+            Err(_) => panic!("the bot did not log: {words}"),
+        }
+    }
 }
 
 impl Running {
@@ -51,20 +66,24 @@ impl Running {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
         let mut process = Process(child);
         let output = BufReader::new(process.0.stderr.take().expect("a pipe"));
-        let (sender, heard) = channel();
+        let (sender, log) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                if line.contains("Azera listens") {
-                    sender.send(()).ok();
-                }
                 eprintln!("bot: {line}");
+                sender.send(line).ok();
             }
         });
-        heard.recv_timeout(PATIENCE).expect("the bot listens");
+        heard(&log, "Azera listens");
         let file = std::fs::read_to_string(Path::new(data).join("web.json")).expect("the file of the web");
         let local: Value = serde_json::from_str(&file).expect("JSON");
         let text = |name: &str| local[name].as_str().map(str::to_owned);
-        Self { process, address: text("address").expect("an address"), setup: text("setup") }
+        Self { process, log, address: text("address").expect("an address"), setup: text("setup") }
+    }
+
+    /// Waits until the bot logs these words, in a line after those that were waited for before.
+    #[track_caller]
+    pub fn logs(&self, words: &str) {
+        heard(&self.log, words);
     }
 
     /// Sends a request. Returns the status, the headers and the body.
