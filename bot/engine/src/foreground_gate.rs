@@ -27,7 +27,7 @@ impl Turns {
 }
 
 /// One turn in progress; dropping it ends the turn.
-pub(crate) struct ForegroundGuard<'a>(&'a ForegroundGate);
+pub(crate) struct ForegroundGuard(watch::Sender<Turns>);
 
 impl ForegroundGate {
     pub(crate) fn new() -> Self {
@@ -35,9 +35,9 @@ impl ForegroundGate {
     }
 
     /// Registers that somebody waits for an answer.
-    pub(crate) fn enter(&self) -> ForegroundGuard<'_> {
+    pub(crate) fn enter(&self) -> ForegroundGuard {
         self.turns.send_modify(|turns| turns.change(turns.under_way + 1));
-        ForegroundGuard(self)
+        ForegroundGuard(self.turns.clone())
     }
 
     /// Waits until nobody waits for an answer. Returns false if that took longer than `at_most`.
@@ -70,9 +70,9 @@ impl ForegroundGate {
     }
 }
 
-impl Drop for ForegroundGuard<'_> {
+impl Drop for ForegroundGuard {
     fn drop(&mut self) {
-        self.0.turns.send_modify(|turns| turns.change(turns.under_way.saturating_sub(1)));
+        self.0.send_modify(|turns| turns.change(turns.under_way.saturating_sub(1)));
     }
 }
 

@@ -84,7 +84,8 @@ impl Room {
     /// Opens a room where the default model answers.
     fn with_own_model(names: &[&str]) -> Self {
         let fake = fake();
-        let bot = Bot::new(&fake, None).with_own_model();
+        // As many threads as people have: what is measured is what they wait for.
+        let bot = Bot::new(&fake, None).with_own_model().with("AZERA__MODELS__THREADS", "0");
         Self::begin(fake, bot, names)
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use azera_adapter::{ExpectedMessage, Platform};
 use azera_memory::{InboxRow, MessageRow};
@@ -12,8 +13,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::context::TurnRequest;
 use super::generation::chat_request;
 use crate::error::Error;
+use crate::foreground_gate::ForegroundGuard;
 use crate::recall::{Recall, Trace};
 use crate::turn::Turns;
+
+/// How long what somebody is saying is expected to lead to a turn. While they go on, further words renew it.
+const EXPECTED_FOR: Duration = Duration::from_secs(10);
 
 /// The rehearsals under way, at most one in a chat. Dropping a guard ends its rehearsal.
 #[derive(Default)]
@@ -37,14 +42,27 @@ impl Rehearsals {
     }
 }
 
+/// Holds background requests back until the turn begins, or until it is expected no longer. One that began while the person
+/// speaks would delay the answer.
+async fn hold_back(foreground: ForegroundGuard, ended: CancellationToken, stopping: CancellationToken) {
+    tokio::select! {
+        () = ended.cancelled() => {}
+        () = stopping.cancelled() => {}
+        () = tokio::time::sleep(EXPECTED_FOR) => {}
+    }
+    drop(foreground);
+}
+
 impl Turns {
     /// Prepares the answer to a message that is not said to its end, unless the chat is busy.
     pub(crate) async fn rehearse(&self, platform: &PlatformId, expected: ExpectedMessage) -> Result<(), Error> {
         if self.queues.is_busy(&expected.chat) {
             return Ok(());
         }
+        // Entered before the rehearsal before it ends, so that no background request begins between the two.
+        let foreground = self.services.foreground.enter();
         let ended = self.rehearsals.begin(&expected.chat);
-        let _foreground = self.services.foreground.enter();
+        tokio::spawn(hold_back(foreground, ended.clone(), self.services.stopping.clone()));
         let adapter = self.services.platform(platform)?;
         tokio::select! {
             biased;
@@ -118,5 +136,29 @@ impl Turns {
             panics: 0,
         };
         Ok(Some(TurnRequest::new(platform, message, inbox, false)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreground_gate::ForegroundGate;
+
+    #[tokio::test(start_paused = true)]
+    async fn background_requests_wait_while_somebody_speaks() {
+        let (foreground, rehearsals, stopping) =
+            (ForegroundGate::new(), Rehearsals::default(), CancellationToken::new());
+        let chat = ChatId::new("discord:voice:1").unwrap();
+        let begin = || tokio::spawn(hold_back(foreground.enter(), rehearsals.begin(&chat), stopping.clone()));
+        let first = begin();
+        assert!(!foreground.until_idle(EXPECTED_FOR / 2).await, "the words so far are evaluated, and more are coming");
+        let second = begin();
+        first.await.unwrap();
+        assert!(!foreground.until_idle(EXPECTED_FOR / 2).await, "each word renews it");
+        rehearsals.end(&chat);
+        second.await.unwrap();
+        assert!(foreground.until_idle(Duration::ZERO).await, "the turn counts by itself");
+        begin();
+        assert!(foreground.until_idle(2 * EXPECTED_FOR).await, "nothing came of it");
     }
 }

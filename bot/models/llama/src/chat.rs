@@ -13,6 +13,7 @@ use llama_cpp_2::token::LlamaToken;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
+use crate::attention::Attention;
 use crate::backend;
 use crate::cache::{Cache, SHARED_PREFIXES};
 use crate::config::{Dates, LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
@@ -66,13 +67,14 @@ impl LlamaChat {
     pub fn load(config: LlamaChatConfig) -> Result<Arc<Self>, Error> {
         check_limits(&config)?;
         let mut model = backend::load(&config.path, config.gpu_layers)?;
+        let attention = Attention::of(config.gpu_layers)?;
         let pool = LoraPool::open(&config, &mut model)?;
         let model = Arc::new(model);
         let context_tokens = config.context_tokens.min(usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX));
         let prompter = PromptTokenizer {
             template: template(&model, config.dates.clone())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
-            model_identity: config.identity.clone(),
+            state_identity: format!("{} {}", config.identity, attention.layout()),
         };
         let info = ModelInfo {
             name: config.name.clone(),
@@ -85,7 +87,7 @@ impl LlamaChat {
         let (queue, reading_lora) = (config.queue, config.reading_lora.clone());
         let (engine_model, own) = (Arc::clone(&model), pool.own_set());
         let (worker, ()) = Worker::start("llama-chat", queue + CONTROL_COMMANDS, move |inbox, ready| {
-            run(&engine_model, &config, own, inbox, &mut || ready(()))
+            run(&engine_model, &config, attention, own, inbox, &mut || ready(()))
         })?;
         Ok(Arc::new(Self { info, model, prompter, pool, reading_lora, worker, waiting: Arc::default(), queue }))
     }
@@ -306,6 +308,7 @@ pub(crate) fn template(model: &LlamaModel, dates: Dates) -> Result<ChatTemplate,
 fn run(
     model: &LlamaModel,
     config: &LlamaChatConfig,
+    attention: Attention,
     own: Option<LoraSetKey>,
     inbox: Inbox<Command>,
     ready: &mut dyn FnMut(),
@@ -322,14 +325,13 @@ fn run(
     let params = LlamaContextParams::default()
         .with_n_ctx(std::num::NonZeroU32::new(position(config.cache_tokens)?))
         .with_n_batch(batch)
-        .with_n_ubatch(batch)
         .with_n_seq_max(sequences)
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
         .with_kv_unified(true)
         .with_no_perf(true);
     let context = model
-        .new_context(backend::backend()?, params)
+        .new_context(backend::backend()?, attention.set(params))
         .map_err(|error| Error::Load(format!("no context could be made: {error}")))?;
     let sequences = i32::try_from(sequences).unwrap_or(i32::MAX);
     let cuttable = !model.is_recurrent() && !model.is_hybrid();

@@ -37,8 +37,8 @@ impl Running {
 }
 
 /// The decode loop of a chat model. Each step evaluates one batch: the newest token of every running reply, and a share
-/// of the waiting prompts. Background work is in the batch only while no foreground work runs. Work with different
-/// LoRAs is never in one batch; the sets of LoRAs take turns.
+/// of the waiting prompts. Background work is in the batch only while no foreground work runs, and its steps are short.
+/// Work with different LoRAs is never in one batch; the sets of LoRAs take turns.
 pub(crate) struct Engine<'m> {
     model: &'m LlamaModel,
     cache: Cache<'m>,
@@ -349,7 +349,8 @@ impl<'m> Engine<'m> {
             .collect();
         waiting.sort_by_key(|at| self.running[*at].job.arrived);
         let room = room(&self.batch)?;
-        let budget = if busy { self.pace.tokens(room) } else { room };
+        // Live work that comes during a step of background work waits for the step's end.
+        let budget = if busy || !foreground { self.pace.tokens(room) } else { room };
         let left: Vec<usize> = waiting.iter().map(|at| self.running[*at].left()).collect();
         let mut prompt_tokens = 0;
         for (at, count) in waiting.into_iter().zip(plan::share(budget, &left)) {

@@ -14,6 +14,7 @@
 //!   under another.
 //! - Tokens evaluated under LoRAs that a request named are not written to disk.
 
+mod attention;
 mod backend;
 mod cache;
 mod chat;

@@ -18,7 +18,7 @@ pub(crate) fn share(budget: usize, left: &[usize]) -> Vec<usize> {
     given
 }
 
-/// The number of prompt tokens in a step during which others wait for their next token.
+/// The number of prompt tokens in a step during which others may wait: for their next token, or to begin.
 #[derive(Debug)]
 pub(crate) struct Pace {
     tokens_per_ms: f64,

@@ -21,9 +21,9 @@ pub(crate) const STATE_FORMAT: &str = "llama-cpp-2 0.1.160, file 1";
 pub(crate) struct PrefixKey([u8; 32]);
 
 impl PrefixKey {
-    pub(crate) fn new(model_identity: &str, set: Option<&LoraSetKey>, tokens: &[LlamaToken]) -> Self {
+    pub(crate) fn new(state_identity: &str, set: Option<&LoraSetKey>, tokens: &[LlamaToken]) -> Self {
         let mut hasher = Sha256::new();
-        for part in [STATE_FORMAT, model_identity] {
+        for part in [STATE_FORMAT, state_identity] {
             hasher.update(part.len().to_le_bytes());
             hasher.update(part);
         }
@@ -71,7 +71,7 @@ pub(crate) struct Prompt {
 pub(crate) struct PromptTokenizer {
     pub(crate) template: ChatTemplate,
     pub(crate) tokenizer: Tokenizer,
-    pub(crate) model_identity: String,
+    pub(crate) state_identity: String,
 }
 
 /// The parts of a request that determine its prompt.
@@ -127,7 +127,7 @@ impl PromptTokenizer {
         let shared = tokens
             .get(..shared_len)
             .filter(|shared| shared.len() >= MIN_SHARED_TOKENS)
-            .map(|shared| Shared { key: PrefixKey::new(&self.model_identity, request.set, shared), len: shared_len });
+            .map(|shared| Shared { key: PrefixKey::new(&self.state_identity, request.set, shared), len: shared_len });
         Ok(Prompt { tokens, shared, inside_thinking: rendered.inside_thinking })
     }
 }

@@ -28,7 +28,7 @@ impl LlamaVocabulary {
             // A lesson should teach no day.
             template: template(&model, Dates::default())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
-            model_identity: String::new(),
+            state_identity: String::new(),
         };
         Ok(Self { prompter, end })
     }
