@@ -21,6 +21,7 @@ mod limits;
 mod live;
 mod local;
 mod local_commands;
+mod local_connection;
 mod log;
 mod mcp;
 mod media;

@@ -1,6 +1,6 @@
 //! How commands on this machine find the running web: a file in the data folder that only its owner may read.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,16 +13,11 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use thiserror::Error;
 
+use crate::local_connection::{Answer, Ends, Failure, TIMEOUT, Timed, receive};
 use crate::{private_file, secrets};
 
 /// The file's name.
 const FILE: &str = "web.json";
-
-/// Longest wait for an answer of the running web.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Largest answer that is read. Who uses hooks imports thousands of files, and may list them.
-const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 /// The path at which the web proves that it knows the key.
 pub(crate) const PROOF_PATH: &str = "/api/local/proof";
@@ -30,61 +25,20 @@ pub(crate) const PROOF_PATH: &str = "/api/local/proof";
 /// The status of a web that was asked too slowly.
 const REQUEST_TIMEOUT: u16 = 408;
 
-/// The status of a web that was asked too often, by any program that shares the address. It did nothing of what was asked.
-const TOO_MANY_REQUESTS: u16 = 429;
-
 /// The status of a web that has no proof: an older Azera, or another program.
 const NOT_FOUND: u16 = 404;
 
 /// What stands before the challenge in a proof, so that the key signs nothing else by it.
 const PROOF_OF: &[u8] = b"azera local proof\n";
 
-/// The two ends of a connection, as each end sees them. They are part of a proof, so that a program that took the address
-/// over cannot have the web prove itself at another address, and pass that on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends {
-    client: SocketAddr,
-    server: SocketAddr,
-}
+/// Least time that a command needs to ask again.
+const TO_ASK: Duration = Duration::from_millis(500);
 
-impl Ends {
-    pub(crate) fn new(client: SocketAddr, server: SocketAddr) -> Self {
-        // A socket of both protocols shows addresses of the older one in another form.
-        let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
-        Self { client: canonical(client), server: canonical(server) }
-    }
-}
-
-/// A connection that ends at a moment, whatever the other end sends until then.
-struct Timed {
-    stream: TcpStream,
-    /// `None` for no end.
-    until: Option<Instant>,
-}
-
-impl Timed {
-    fn left(until: Option<Instant>) -> std::io::Result<Option<Duration>> {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.stream.set_read_timeout(Self::left(self.until)?)?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.stream.set_write_timeout(Self::left(self.until)?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.stream.flush()
-    }
+/// Returns the pause before a web that gets too many requests is asked again, if the time allows that. It is a second at
+/// least: another program may listen there, and say anything.
+fn pause(after_s: u64, elapsed: Duration, longest: Duration) -> Option<Duration> {
+    let pause = Duration::from_secs(after_s.max(1));
+    (elapsed.saturating_add(pause).saturating_add(TO_ASK) <= longest).then_some(pause)
 }
 
 /// What the running web tells commands on this machine.
@@ -212,16 +166,22 @@ impl Local {
         wait: Option<Duration>,
     ) -> Result<Value, LocalError> {
         let begun = Instant::now();
-        let longest = wait.unwrap_or(TIMEOUT);
+        let mut refused = None;
         loop {
             let left = wait.map(|wait| wait.saturating_sub(begun.elapsed()));
-            let answer = self.call_once(method, path, body, left);
-            let Err(LocalError::TooMany { after_s, .. }) = &answer else { return answer };
-            let pause = Duration::from_secs(*after_s);
-            if begun.elapsed() + pause >= longest {
-                return answer;
+            match self.call_once(method, path, body, left) {
+                Err(LocalError::TooMany { address, after_s }) => {
+                    let error = LocalError::TooMany { address, after_s };
+                    let Some(pause) = pause(after_s, begun.elapsed(), wait.unwrap_or(TIMEOUT)) else {
+                        return Err(error);
+                    };
+                    std::thread::sleep(pause);
+                    refused = Some(error);
+                }
+                // The time is over because of too many requests.
+                Err(LocalError::Busy { address }) => return Err(refused.unwrap_or(LocalError::Busy { address })),
+                answer => return answer,
             }
-            std::thread::sleep(pause);
         }
     }
 
@@ -331,67 +291,9 @@ impl Local {
     }
 }
 
-/// Why there is no answer.
-enum Failure {
-    Io(std::io::Error),
-    TooMany { after_s: u64 },
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// One answer of the web.
-struct Answer {
-    status: u16,
-    /// Seconds after which it may be asked again.
-    retry_after_s: Option<u64>,
-    body: String,
-}
-
-impl Answer {
-    /// Returns the answer unless the web took no request at all. One that does not say how long that lasts has a whole wait
-    /// left.
-    fn taken(self) -> Result<Self, Failure> {
-        if self.status == TOO_MANY_REQUESTS {
-            return Err(Failure::TooMany { after_s: self.retry_after_s.unwrap_or(TIMEOUT.as_secs()) });
-        }
-        Ok(self)
-    }
-}
-
-/// Reads one answer.
-fn receive(connection: &mut BufReader<Timed>) -> std::io::Result<Answer> {
-    let wrong = || std::io::Error::other("this is no answer of the web");
-    let mut input = connection.take(MAX_ANSWER_BYTES);
-    let (mut status, mut length, mut retry_after_s) = (None, None, None);
-    loop {
-        let mut line = String::new();
-        input.read_line(&mut line)?;
-        match line.trim_end() {
-            "" if status.is_some() => break,
-            "" => return Err(wrong()),
-            first if status.is_none() => status = first.split(' ').nth(1).and_then(|status| status.parse().ok()),
-            header => {
-                let number = |wanted: &str| {
-                    let (name, value) = header.split_once(':')?;
-                    name.eq_ignore_ascii_case(wanted).then(|| value.trim().parse().ok())?
-                };
-                length = number("content-length").or(length);
-                retry_after_s = number("retry-after").or(retry_after_s);
-            }
-        }
-        status.ok_or_else(wrong)?;
-    }
-    let mut body = String::new();
-    input.take(length.unwrap_or(MAX_ANSWER_BYTES)).read_to_string(&mut body)?;
-    Ok(Answer { status: status.ok_or_else(wrong)?, retry_after_s, body })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::net::TcpListener;
 
     use super::*;
@@ -452,37 +354,48 @@ mod tests {
         assert!(refused.contains("with status 421 when it was to prove itself"), "{refused}");
     }
 
-    /// What another program of this machine asks counts for the same address.
+    #[test]
+    fn a_busy_web_is_asked_again_while_there_is_time() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pause(3, seconds(0), seconds(10)), Some(seconds(3)));
+        assert_eq!(pause(0, seconds(1), seconds(10)), Some(seconds(1)), "no busy loop");
+        assert_eq!(pause(3, seconds(7), seconds(10)), None);
+        assert_eq!(pause(u64::MAX, seconds(1), seconds(10)), None);
+    }
+
+    /// Answers one connection of a command: with the proof or without, and then with `answer`.
+    fn serve(listener: &TcpListener, local: &Local, proves: bool, answer: &str) {
+        let (mut web, client) = listener.accept().unwrap();
+        let on = Ends::new(client, web.local_addr().unwrap());
+        let mut heard = [0; 4_096];
+        let mut hear = |web: &mut TcpStream| {
+            let length = web.read(&mut heard).unwrap();
+            String::from_utf8_lossy(heard.get(..length).unwrap()).into_owned()
+        };
+        let challenge = hear(&mut web).rsplit('"').nth(1).unwrap_or_default().to_owned();
+        if proves {
+            let proof = json!({"proof": local.proof(&challenge, on)}).to_string();
+            write!(web, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{proof}", proof.len()).unwrap();
+            assert!(hear(&mut web).contains("azl_secret"));
+        }
+        web.write_all(answer.as_bytes()).unwrap();
+    }
+
+    /// What another program of this machine asks counts for the same address. The limit may come before the proof and after.
     #[test]
     fn a_web_that_gets_too_many_requests_is_asked_again() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let local = Local { address, setup: None, key: "azl_secret".to_owned() };
-        let asked = local.clone();
-        let asking = std::thread::spawn(move || asked.call("GET", "/api/local/imports", None));
-        let many = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 2\r\n\r\n{}";
-        let body =
-            |body: &Value| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.to_string().len());
-        // The limit may come before the proof and after it.
-        for (proves, limited) in [(false, true), (true, true), (true, false)] {
-            let (mut web, client) = listener.accept().unwrap();
-            let on = Ends::new(client, web.local_addr().unwrap());
-            let mut heard = [0; 4_096];
-            let mut hear = |web: &mut TcpStream| {
-                let length = web.read(&mut heard).unwrap();
-                String::from_utf8_lossy(heard.get(..length).unwrap()).into_owned()
-            };
-            let challenge = hear(&mut web).rsplit('"').nth(1).unwrap_or_default().to_owned();
-            if !proves {
-                web.write_all(many.as_bytes()).unwrap();
-                continue;
-            }
-            web.write_all(body(&json!({"proof": local.proof(&challenge, on)})).as_bytes()).unwrap();
-            assert!(hear(&mut web).contains("azl_secret"));
-            let answer = if limited { many.to_owned() } else { body(&json!({"imports": 1})) };
-            web.write_all(answer.as_bytes()).unwrap();
-        }
-        assert_eq!(asking.join().unwrap().unwrap(), json!({"imports": 1}));
+        let known = local.clone();
+        // A thread that is not asked again ends with the test.
+        std::thread::spawn(move || {
+            let many = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}";
+            serve(&listener, &known, false, many);
+            serve(&listener, &known, true, many);
+            serve(&listener, &known, true, "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"imports\":1}");
+        });
+        assert_eq!(local.call("GET", "/api/local/imports", None).unwrap(), json!({"imports": 1}));
     }
 
     #[test]

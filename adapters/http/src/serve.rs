@@ -18,7 +18,7 @@ use tower::ServiceExt;
 
 use crate::connection::{Place, Places, TimedStream};
 use crate::guard::Peer;
-use crate::local::Ends;
+use crate::local_connection::Ends;
 
 /// Most connections at once. Further ones wait.
 const MAX_CONNECTIONS: usize = 2_048;

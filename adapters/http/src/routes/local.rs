@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Done;
 use crate::endpoint::{Endpoint, Json, Need};
-use crate::local::{Ends, PROOF_PATH};
+use crate::local::PROOF_PATH;
 use crate::local_commands::{
     AccountLinkAsked, CommandRefused, CommandReport, FileToImport, ImportProgress, ImportToUndo, ImportsAsked,
     ProgressAsked, ProjectAsked,
 };
+use crate::local_connection::Ends;
 use crate::problem::Problem;
 use crate::web::Shared;
 

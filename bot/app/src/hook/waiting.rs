@@ -119,9 +119,10 @@ pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
     }
 }
 
-/// Imports the transcript of a note, again if the hook leaves the note anew meanwhile. Puts the note back if it cannot be
+/// Imports the transcript of a note, again if the hook leaves the note anew meanwhile. `import` returns false if there was
+/// nothing to import. Puts the note back if it cannot be
 /// imported, or if `stop` is cancelled first, and gives it up after [`MAX_TRIES`].
-async fn take_in_note<F: Future<Output = anyhow::Result<()>>>(
+async fn take_in_note<F: Future<Output = anyhow::Result<bool>>>(
     note: &Path,
     stop: &CancellationToken,
     import: impl Fn(PathBuf) -> F,
@@ -130,9 +131,10 @@ async fn take_in_note<F: Future<Output = anyhow::Result<()>>>(
     while note.exists() {
         // A note that the hook leaves from here on is about what the transcript got since.
         fs::rename(note, &taken)?;
-        if let Err(error) = import(taken.clone()).await {
-            return failed(note, &taken, &error);
-        }
+        let is_imported = match import(taken.clone()).await {
+            Ok(is_imported) => is_imported,
+            Err(error) => return failed(note, &taken, &error),
+        };
         if stop.is_cancelled() {
             // A note of the same name says the same.
             fs::rename(&taken, note)?;
@@ -142,7 +144,9 @@ async fn take_in_note<F: Future<Output = anyhow::Result<()>>>(
         waits_for_room().remove(note);
         // It may have been given up before.
         fs::remove_file(note.with_extension(FAILED)).ok();
-        tracing::info!("the transcript that a hook left is imported");
+        if is_imported {
+            tracing::info!("the transcript that a hook left is imported");
+        }
     }
     Ok(())
 }
@@ -213,22 +217,23 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-async fn take_in(app: &App, config: &Config, note: PathBuf, stop: &CancellationToken) -> anyhow::Result<()> {
-    // Without a note that can be read, or without its transcript, there is nothing to try again.
+/// Imports the transcript of a note. Returns false without a note that can be read, or without its transcript: there is
+/// nothing to try again.
+async fn take_in(app: &App, config: &Config, note: PathBuf, stop: &CancellationToken) -> anyhow::Result<bool> {
     let Ok(waiting) = serde_json::from_slice::<Waiting>(&fs::read(note)?) else {
         tracing::warn!("a note about a transcript is damaged; the transcript is not imported");
-        return Ok(());
+        return Ok(false);
     };
     if !waiting.path.exists() {
         tracing::warn!("a transcript is gone before it was imported");
-        return Ok(());
+        return Ok(false);
     }
     let viewer = Viewer { name: waiting.name, persona: waiting.persona };
     let target = Target::new(config, &viewer, Some(&waiting.project))?;
     target.check(&app.memory)?;
     super::import(app, config, waiting.path, &target, stop).await?;
     app.engine.index_soon();
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -288,7 +293,7 @@ mod tests {
                 fs::write(&waiting.path, "more")?;
                 write(left, &waiting)?;
             }
-            anyhow::Ok(())
+            anyhow::Ok(true)
         };
         take_in_note(&note, &CancellationToken::new(), import).await.unwrap();
         assert_eq!(*read.lock().unwrap(), ["", "more"]);

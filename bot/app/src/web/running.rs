@@ -19,6 +19,9 @@ use crate::progress::Bar;
 /// Longest wait for short answers. A coding session does not wait longer for its beginning.
 const SHORT: Duration = Duration::from_secs(20);
 
+/// Longest wait when the running Azera is only to be woken.
+const WAKE_WAIT: Duration = Duration::from_secs(2);
+
 /// Time between two questions for how far an import is, and the longest wait for an answer.
 const ASK_PROGRESS_EVERY: Duration = Duration::from_millis(500);
 const PROGRESS_WAIT: Duration = Duration::from_secs(2);
@@ -76,9 +79,9 @@ impl RunningAzera {
         Ok(answer.get("text").and_then(Value::as_str).context("the running Azera answers without a text")?.to_owned())
     }
 
-    /// Lets it look for transcripts that hooks left.
+    /// Lets it look for transcripts that hooks left. It looks each minute without that, so this waits little.
     pub async fn take_in_transcripts(&self) -> anyhow::Result<()> {
-        self.ask("/api/local/transcripts", &json!({}), Some(SHORT)).await.map(drop)
+        self.ask("/api/local/transcripts", &json!({}), Some(WAKE_WAIT)).await.map(drop)
     }
 
     /// Returns how far the import of a file is; `None` if that is not known now.

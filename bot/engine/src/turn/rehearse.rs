@@ -62,20 +62,32 @@ impl Turns {
         // Entered before the rehearsal before it ends, so that no background request begins between the two.
         let foreground = self.services.foreground.enter();
         let ended = self.rehearsals.begin(&expected.chat);
-        tokio::spawn(hold_back(foreground, ended.clone(), self.services.stopping.clone()));
-        let adapter = self.services.platform(platform)?;
-        tokio::select! {
-            biased;
-            () = ended.cancelled() => Ok(()),
-            () = self.services.stopping.cancelled() => Ok(()),
-            rehearsed = self.evaluate_ahead(adapter, expected) => rehearsed,
+        // A turn that began just before ended the rehearsal before this one.
+        if self.queues.is_busy(&expected.chat) {
+            self.rehearsals.end(&expected.chat);
+            return Ok(());
         }
+        let held = ended.child_token();
+        tokio::spawn(hold_back(foreground, held.clone(), self.services.stopping.clone()));
+        let adapter = self.services.platform(platform);
+        let rehearsed = tokio::select! {
+            biased;
+            () = ended.cancelled() => Ok(true),
+            () = self.services.stopping.cancelled() => Ok(true),
+            rehearsed = async { self.evaluate_ahead(adapter?, expected).await } => rehearsed,
+        };
+        if !matches!(rehearsed, Ok(true)) {
+            // No turn of the model comes of it.
+            held.cancel();
+        }
+        rehearsed.map(drop)
     }
 
-    async fn evaluate_ahead(&self, platform: Arc<dyn Platform>, expected: ExpectedMessage) -> Result<(), Error> {
+    /// Returns false if no turn of the model will come of it.
+    async fn evaluate_ahead(&self, platform: Arc<dyn Platform>, expected: ExpectedMessage) -> Result<bool, Error> {
         let has_words = !expected.text.trim().is_empty();
-        let Some(mut request) = self.expected_request(platform, expected).await? else { return Ok(()) };
-        let Some(context) = self.load_context(&request).await? else { return Ok(()) };
+        let Some(mut request) = self.expected_request(platform, expected).await? else { return Ok(false) };
+        let Some(context) = self.load_context(&request).await? else { return Ok(false) };
         request.message.depth = context.recent.last().map_or(0, |row| row.depth + 1);
         let history = self.load_history(&request, &context).await?;
         let recall = match has_words {
@@ -85,11 +97,12 @@ impl Turns {
         let judgement = self.judge.judge(&request.message, &context.recent, &recall, Trace::None).await;
         let style = self.minds.reply_style(&request, &context, &judgement).await?;
         if style.is_in_danger() {
-            return Ok(());
+            return Ok(false);
         }
         let composition = self.compose_prompt(&request, &context, history, recall, style)?;
         let asking = self.generation_request(&request, &context, &composition, 0);
-        Ok(context.model.warm(chat_request(&composition.prompt, &asking, 0)).await?)
+        context.model.warm(chat_request(&composition.prompt, &asking, 0)).await?;
+        Ok(true)
     }
 
     /// Returns the request for the turn that is expected; `None` if nobody spoke in the chat yet.
@@ -148,7 +161,7 @@ mod tests {
     async fn background_requests_wait_while_somebody_speaks() {
         let (foreground, rehearsals, stopping) =
             (ForegroundGate::new(), Rehearsals::default(), CancellationToken::new());
-        let chat = ChatId::new("discord:voice:1").unwrap();
+        let chat = ChatId::new("sim:voice:1").unwrap();
         let begin = || tokio::spawn(hold_back(foreground.enter(), rehearsals.begin(&chat), stopping.clone()));
         let first = begin();
         assert!(!foreground.until_idle(EXPECTED_FOR / 2).await, "the words so far are evaluated, and more are coming");

@@ -67,14 +67,14 @@ impl LlamaChat {
     pub fn load(config: LlamaChatConfig) -> Result<Arc<Self>, Error> {
         check_limits(&config)?;
         let mut model = backend::load(&config.path, config.gpu_layers)?;
-        let attention = Attention::of(config.gpu_layers)?;
         let pool = LoraPool::open(&config, &mut model)?;
+        let attention = Attention::of(&config, &model)?;
         let model = Arc::new(model);
         let context_tokens = config.context_tokens.min(usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX));
         let prompter = PromptTokenizer {
             template: template(&model, config.dates.clone())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
-            state_identity: format!("{} {}", config.identity, attention.layout()),
+            state_identity: attention.identity(&config.identity),
         };
         let info = ModelInfo {
             name: config.name.clone(),

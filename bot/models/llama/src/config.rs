@@ -31,7 +31,7 @@ pub const DEFAULT_PREFIX_DISK_BYTES: u64 = 1 << 30;
 /// The default size, in bytes of memory, of LoRAs that requests named and that are kept for the next request.
 pub const DEFAULT_LORA_BYTES: u64 = 512 << 20;
 
-/// The most prompt tokens in one step while nobody waits for a next token.
+/// The most prompt tokens in one step of live work while nobody waits for a next token.
 pub const STEP_TOKENS: usize = 512;
 
 /// The default number of texts that may wait for their embedding.

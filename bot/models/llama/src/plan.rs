@@ -30,8 +30,9 @@ const STALL_MS: f64 = 120.0;
 /// The least prompt tokens in any step, however slow the machine.
 const MIN_TOKENS: usize = 16;
 
-/// Steps with fewer prompt tokens are too short to measure the speed.
-const MIN_MEASURED_TOKENS: usize = 32;
+/// Steps with fewer prompt tokens are too short to measure the speed. The smallest step can be measured: otherwise a slow
+/// moment would keep all later steps small.
+const MIN_MEASURED_TOKENS: usize = MIN_TOKENS;
 
 /// The weight of the newest step in the moving average.
 const NEWEST_WEIGHT: f64 = 0.3;
@@ -88,6 +89,10 @@ mod tests {
             pace.observe(32, 3_200.0);
         }
         assert_eq!(pace.tokens(512), MIN_TOKENS);
+        for _ in 0..50 {
+            pace.observe(MIN_TOKENS, 16.0);
+        }
+        assert!(pace.tokens(512) > 100, "it recovers from the smallest steps");
         assert_eq!(pace.tokens(4), 4);
     }
 
