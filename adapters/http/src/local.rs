@@ -87,7 +87,7 @@ pub enum LocalError {
         /// The address.
         address: String,
     },
-    /// The web gets more requests from the address of this command than it takes.
+    /// The web gets more requests from the address of this command than it accepts.
     #[error("the web at {address} gets too many requests from this machine; try again in {after_s} s")]
     TooMany {
         /// The address.
@@ -154,7 +154,7 @@ impl Local {
     }
 
     /// Does the same, and waits at most so long for the connection and the whole answer. Without a limit, only the proof that
-    /// this is the web has one. A web that gets too many requests is asked again once it takes more.
+    /// this is the web has one. A web that gets too many requests is asked again when it accepts some.
     ///
     /// # Errors
     /// The web does not answer, or refuses.

@@ -82,8 +82,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the answer unless the web took no request at all. One that does not say how long that lasts has a whole wait
-    /// left.
+    /// Returns the answer, unless the web refused the request because it gets too many. If it does not say for how long, the
+    /// longest wait is assumed.
     pub(crate) fn taken(self) -> Result<Self, Failure> {
         if self.status == TOO_MANY_REQUESTS {
             return Err(Failure::TooMany { after_s: self.retry_after_s.unwrap_or(TIMEOUT.as_secs()) });

@@ -42,8 +42,8 @@ impl Rehearsals {
     }
 }
 
-/// Holds background requests back until the turn begins, or until it is expected no longer. One that began while the person
-/// speaks would delay the answer.
+/// Holds background requests back until the turn begins, or until it is no longer expected. A request that begins while the
+/// person speaks would delay the answer.
 async fn hold_back(foreground: ForegroundGuard, ended: CancellationToken, stopping: CancellationToken) {
     tokio::select! {
         () = ended.cancelled() => {}
