@@ -22,6 +22,9 @@ fn resident() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
+/// Adapters that are loaded and released one after the other.
+const LORAS: u64 = 16;
+
 fn lora(dir: &Path, seed: u64) -> (Lora, u64) {
     let mut file = Vec::new();
     RandomLora { rank: 64, noise: 0.01, seed }.write(&model(), &mut file).unwrap();
@@ -40,8 +43,8 @@ async fn released_loras_take_no_memory() {
         ..LlamaChatConfig::new(model(), "smollm2-135m", "smollm2")
     };
     let engine = LlamaChat::load(config).unwrap();
-    let mut after_first = 0;
-    for seed in 0..7 {
+    let mut first = None;
+    for seed in 0..LORAS {
         let (lora, bytes) = lora(dir.path(), seed);
         let request = ChatRequest {
             loras: vec![lora.clone()],
@@ -50,11 +53,9 @@ async fn released_loras_take_no_memory() {
         };
         engine.chat(request).await.unwrap().collect().await.unwrap();
         engine.forget_lora(&lora.id).await.unwrap();
-        if seed == 0 {
-            after_first = resident();
-        }
-        let more = resident().saturating_sub(after_first);
-        // The last one may not have been released yet; a second one that stays would show.
-        assert!(more < 2 * bytes, "{} MB more after {seed} more adapters of {} MB", more >> 20, bytes >> 20);
+        let more = resident().saturating_sub(*first.get_or_insert_with(resident));
+        // The allocator keeps freed blocks of each thread, up to a bound of three LoRAs or so. If LoRAs stayed, half of
+        // all would pass this.
+        assert!(more < LORAS / 2 * bytes, "{} MB more after {seed} more adapters of {} MB", more >> 20, bytes >> 20);
     }
 }
