@@ -59,6 +59,7 @@ mod persona_add;
 mod persona_folder;
 mod progress;
 mod reranker;
+mod restart;
 mod restore;
 mod room;
 mod run;
@@ -79,7 +80,6 @@ mod voice;
 mod voice_clones;
 mod voice_engines;
 mod voice_samples;
-mod waiting;
 #[cfg(feature = "http")]
 mod web;
 #[cfg(not(feature = "http"))]
@@ -108,7 +108,7 @@ use lab::{bench, eval, replay};
 use log_ring::{LogRing, RingLayer};
 
 fn main() -> ExitCode {
-    waiting::restart_with_short_spins();
+    restart::restart_with_variables();
     let cli = Cli::parse();
     match start(cli) {
         Ok(code) => code,

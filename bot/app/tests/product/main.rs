@@ -37,6 +37,8 @@ mod pictures;
 mod ports;
 #[cfg(unix)]
 mod reranking;
+#[cfg(target_os = "linux")]
+mod restart;
 mod safety;
 mod say;
 mod server_replies;
@@ -52,8 +54,6 @@ mod traces;
 mod training;
 mod vault;
 mod voice;
-#[cfg(target_os = "linux")]
-mod waiting;
 mod web;
 mod words;
 
