@@ -33,6 +33,7 @@ mod grouping;
 mod hearth;
 mod host;
 mod indexing;
+mod indexing_rounds;
 mod interruptions;
 mod jobs;
 mod learning_stages;
