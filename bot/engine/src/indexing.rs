@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 use crate::grouping::Grouping;
-use crate::indexing_rounds::IndexingRounds;
 use crate::learning_stages::{LearningStage, StageClock};
 use crate::services::Services;
 use crate::vectors::cosine;
@@ -21,7 +20,8 @@ pub(crate) struct Indexer {
     pub(crate) services: Arc<Services>,
     /// Personas with a limit on their memories that may have got new ones.
     bounded: Mutex<HashMap<PersonaId, Bound>>,
-    rounds: IndexingRounds,
+    /// Held while one round of indexing runs.
+    running: tokio::sync::Mutex<()>,
     wanted: Notify,
     /// How far memories are grouped into themes.
     pub(crate) grouping: Grouping,
@@ -34,13 +34,9 @@ pub(crate) const BATCH: usize = 64;
 /// second on one core.
 const TEXTS_AT_ONCE: usize = 8;
 
-/// Longest time that live chat delays one step of background work when there is much of it. On a busy server, indexing
-/// still embeds about twenty texts a second.
+/// Longest time that live chat delays one group of texts. On a busy server, indexing still embeds about twenty texts a
+/// second.
 pub(crate) const LONGEST_LULL: Duration = Duration::from_millis(250);
-
-/// Longest time that live chat delays one group of texts while less than a batch waits. Embedding beside an answer slows
-/// the answer, and the newest messages are in the prompt anyway.
-const LULL_OF_FEW: Duration = Duration::from_secs(10);
 
 /// Memories indexed between two optimisations of the vector index; this keeps each optimisation short.
 const OPTIMIZE_EVERY: usize = 50_000;
@@ -76,23 +72,12 @@ const TURN_MEMORIES: usize = 2;
 const TEXTS_OF_A_REQUEST: usize = 1_024;
 
 /// When to embed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
     /// At once.
     AtOnce,
-    /// While nobody waits for an answer, or after a longest time.
-    InLulls(Duration),
-}
-
-impl Pace {
-    /// Returns the pace for so many memories that wait, at most [`BATCH`] of them counted.
-    fn for_waiting(self, memories: usize) -> Self {
-        match self {
-            Self::AtOnce => Self::AtOnce,
-            Self::InLulls(_) if memories < BATCH => Self::InLulls(LULL_OF_FEW),
-            Self::InLulls(_) => Self::InLulls(LONGEST_LULL),
-        }
-    }
+    /// Only while nobody waits for an answer.
+    InLulls,
 }
 
 /// The limit on a persona's memories.
@@ -108,7 +93,7 @@ impl Indexer {
         Self {
             services,
             bounded: Mutex::default(),
-            rounds: IndexingRounds::default(),
+            running: tokio::sync::Mutex::default(),
             wanted: Notify::new(),
             grouping: Grouping::default(),
         }
@@ -130,10 +115,7 @@ impl Indexer {
     }
 
     async fn index_queued(&self, pace: Pace) -> Result<usize, Error> {
-        let _indexing = match pace {
-            Pace::AtOnce => self.rounds.begin_soon().await,
-            Pace::InLulls(_) => self.rounds.begin().await,
-        };
+        let _indexing = self.running.lock().await;
         if self.services.blocking(|memory| memory.indexing().indexes_are_suspect()).await? {
             let mended = self.services.blocking(|memory| memory.indexing().mend()).await?;
             if mended > 0 {
@@ -158,7 +140,6 @@ impl Indexer {
             }
             indexed += work.len();
             since_optimized += work.len();
-            let pace = pace.for_waiting(work.len());
             let embedded = self.embed_work(work, pace).await?;
             let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Index);
             self.services.blocking(move |memory| memory.indexing().index(embedded)).await?;
@@ -188,8 +169,8 @@ impl Indexer {
             if self.services.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }
-            if let Pace::InLulls(at_most) = pace {
-                self.rounds.until_quiet(&self.services.foreground, at_most).await;
+            if pace == Pace::InLulls {
+                self.services.foreground.until_quiet(LONGEST_LULL).await;
             }
         }
     }
@@ -273,9 +254,9 @@ impl Indexer {
         if !missing.is_empty() {
             let unknown: Vec<String> = missing.iter().map(|index| texts[*index].clone()).collect();
             let mut fresh = Vec::with_capacity(unknown.len());
-            for texts in unknown.chunks(if pace == Pace::AtOnce { unknown.len() } else { TEXTS_AT_ONCE }) {
-                if let Pace::InLulls(at_most) = pace {
-                    self.rounds.until_quiet(&self.services.foreground, at_most).await;
+            for texts in unknown.chunks(if pace == Pace::InLulls { TEXTS_AT_ONCE } else { unknown.len() }) {
+                if pace == Pace::InLulls {
+                    self.services.foreground.until_quiet(LONGEST_LULL).await;
                 }
                 fresh.extend(self.embed(texts.to_vec()).await?);
             }
@@ -334,7 +315,7 @@ impl Indexer {
 
     /// Indexes the words of memories queued after a ticket, while nothing can be embedded. Returns the last ticket.
     async fn index_words(&self, mut after: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
-        let _indexing = self.rounds.begin_soon().await;
+        let _indexing = self.running.lock().await;
         loop {
             let from = after.clone();
             match self
@@ -379,7 +360,7 @@ impl Indexer {
             return Ok(false);
         }
         self.index_all().await?;
-        let _indexing = self.rounds.begin_soon().await;
+        let _indexing = self.running.lock().await;
         self.services.blocking(|memory| memory.forgetting().scrub()).await
     }
 
@@ -401,7 +382,7 @@ impl Indexer {
                 () = self.more_to_index() => {}
             }
             let mut pause = PAUSE;
-            while let Err(error) = self.index_queued(Pace::InLulls(LONGEST_LULL)).await {
+            while let Err(error) = self.index_queued(Pace::InLulls).await {
                 tracing::warn!(%error, "indexing failed; retrying");
                 match &error {
                     Error::Model(_) => match self.index_words(words.clone()).await {
@@ -464,18 +445,5 @@ fn same(left: Option<&[f32]>, right: Option<&[f32]>) -> bool {
     match (left, right) {
         (Some(left), Some(right)) => left.len() == right.len() && cosine(left, right) >= SAME_TEXT,
         (left, right) => left.is_none() && right.is_none(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_memories_wait_for_answers_and_many_hardly_do() {
-        let pace = Pace::InLulls(LONGEST_LULL);
-        assert_eq!(pace.for_waiting(1), Pace::InLulls(LULL_OF_FEW));
-        assert_eq!(pace.for_waiting(BATCH - 1).for_waiting(BATCH), Pace::InLulls(LONGEST_LULL));
-        assert_eq!(Pace::AtOnce.for_waiting(1), Pace::AtOnce);
     }
 }

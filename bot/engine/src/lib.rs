@@ -33,7 +33,6 @@ mod grouping;
 mod hearth;
 mod host;
 mod indexing;
-mod indexing_rounds;
 mod interruptions;
 mod jobs;
 mod learning_stages;
