@@ -5,8 +5,8 @@
 //! more than thirty times as long as one (`bot/docs/BENCHMARKS.md`).
 //!
 //! glibc gives a freed block back to the system if it was as large as a threshold, and keeps smaller ones. It raises the
-//! threshold up to 32 MB as blocks are freed, unless a variable sets it. Models are full of blocks of that size: without
-//! the variable, most memory of an unloaded model stayed with the process.
+//! threshold up to 32 MB as blocks are freed, unless a variable sets it. LoRAs and the buffers of a context are often
+//! smaller than that. Without the variable, several times the memory of one LoRA stayed with the process.
 
 /// A variable that is set for the process.
 #[cfg(target_os = "linux")]

@@ -5,8 +5,15 @@ use std::process::{Command, Stdio};
 
 use crate::command;
 
-/// Returns the variables of these names in the environment of a process that waits for its configuration.
-fn variables(names: [&str; 2], own: Option<(&str, &str)>) -> Vec<String> {
+/// libgomp's variables, and glibc's.
+const ALL: [&str; 4] = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"];
+
+/// What the process sets.
+const SPINS: &str = "GOMP_SPINCOUNT=2000";
+const RETURNED_FROM: &str = "MALLOC_MMAP_THRESHOLD_=1048576";
+
+/// Returns these variables in the environment of a process that waits for its configuration.
+fn variables(own: Option<(&str, &str)>) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let pipe = folder.path().join("azera.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -19,25 +26,22 @@ fn variables(names: [&str; 2], own: Option<(&str, &str)>) -> Vec<String> {
     drop(empty);
     assert!(child.wait().expect("it ends").success());
     let variables = environment.split(|byte| *byte == 0).map(|variable| String::from_utf8_lossy(variable).into_owned());
-    let named = |variable: &String| variable.split('=').next().is_some_and(|name| names.contains(&name));
+    let named = |variable: &String| variable.split('=').next().is_some_and(|name| ALL.contains(&name));
     let mut variables: Vec<_> = variables.filter(named).collect();
     variables.sort();
     variables
 }
 
 #[test]
-fn threads_spin_briefly_unless_the_user_sets_it() {
-    let spins = |own| variables(["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"], own);
-    assert_eq!(spins(None), ["GOMP_SPINCOUNT=2000"]);
-    assert_eq!(spins(Some(("GOMP_SPINCOUNT", "70"))), ["GOMP_SPINCOUNT=70"]);
-    assert_eq!(spins(Some(("OMP_WAIT_POLICY", "passive"))), ["OMP_WAIT_POLICY=passive"]);
+fn threads_spin_briefly_and_freed_memory_is_returned() {
+    assert_eq!(variables(None), [SPINS, RETURNED_FROM]);
 }
 
 #[test]
-fn freed_memory_is_returned_unless_the_user_sets_it() {
-    let threshold = |own| variables(["MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"], own);
-    assert_eq!(threshold(None), ["MALLOC_MMAP_THRESHOLD_=1048576"]);
-    assert_eq!(threshold(Some(("MALLOC_MMAP_THRESHOLD_", "70"))), ["MALLOC_MMAP_THRESHOLD_=70"]);
+fn the_users_own_variables_win_and_the_other_one_is_set() {
+    assert_eq!(variables(Some(("GOMP_SPINCOUNT", "70"))), ["GOMP_SPINCOUNT=70", RETURNED_FROM]);
+    assert_eq!(variables(Some(("OMP_WAIT_POLICY", "passive"))), [RETURNED_FROM, "OMP_WAIT_POLICY=passive"]);
+    assert_eq!(variables(Some(("MALLOC_MMAP_THRESHOLD_", "70"))), [SPINS, "MALLOC_MMAP_THRESHOLD_=70"]);
     let own = "glibc.malloc.mmap_threshold=70";
-    assert_eq!(threshold(Some(("GLIBC_TUNABLES", own))), [format!("GLIBC_TUNABLES={own}")]);
+    assert_eq!(variables(Some(("GLIBC_TUNABLES", own))), [format!("GLIBC_TUNABLES={own}"), SPINS.to_owned()]);
 }
