@@ -371,6 +371,8 @@ impl Forgetting<'_> {
         if undone {
             gone.undone(id.clone());
         }
+        // An older version could remember a message while it was forgotten.
+        receipt.memories += self.unremember_for_good(batch, id, gone, &mut receipt.touched, known)?;
         if was_forgotten {
             // What was undone is now forgotten for good.
             if message.undone && !undone {
@@ -378,7 +380,6 @@ impl Forgetting<'_> {
             }
             return Ok(());
         }
-        receipt.memories += self.unremember_for_good(batch, id, gone, &mut receipt.touched, known)?;
         match &message.author {
             Author::Person { id: person, .. } => {
                 batch.remove(Table::PersonLog, keys::numbered(&[person.as_str()], message.seq));

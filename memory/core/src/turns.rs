@@ -193,10 +193,13 @@ impl Turns<'_> {
     /// Closes the turn of a message that gets no reply. The message is still remembered, unless it is empty. If a crash
     /// comes before this reaches the disk, the turn is open again.
     pub fn leave(self, id: &MessageId) -> Result<(), Error> {
-        let Some(message) = self.0.messages().raw_message(id)? else { return Ok(()) };
-        let _writing = self.0.writing(&message.chat)?;
+        let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(()) };
+        let _writing = self.0.writing(&chat)?;
         let mut batch = Batch::new();
-        self.remember(&mut batch, &message, Kind::Message)?;
+        // It may have been forgotten or edited meanwhile.
+        if let Some(message) = self.0.messages().raw_message(id)? {
+            self.remember(&mut batch, &message, Kind::Message)?;
+        }
         batch.remove(Table::Inbox, keys::message(id));
         self.0.store.commit(batch, Durability::Soon)
     }
@@ -320,15 +323,18 @@ impl Turns<'_> {
         Ok(why)
     }
 
-    /// Replaces the reply on the current branch with another reply to the same message.
+    /// Replaces the reply on the current branch with another reply to the same message. Fails if the other one was forgotten
+    /// meanwhile.
     pub fn choose_alternative(self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
         let _writing = self.0.writing(&present.chat)?;
         let Some(mut chat) = self.0.chats().get(&present.chat)? else { return Ok(()) };
+        let chosen = self.0.messages().raw_message(&chosen.id)?.filter(|chosen| chosen.author != Author::Forgotten);
+        let chosen = chosen.ok_or_else(is_missing)?;
         let mut batch = Batch::new();
         self.put_in_place_of(&mut batch, &mut chat, present, &chosen.id)?;
         self.unremember(&mut batch, &present.id)?;
         if chosen.memorable {
-            self.remember(&mut batch, chosen, Kind::Reply)?;
+            self.remember(&mut batch, &chosen, Kind::Reply)?;
         }
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
         self.0.store.commit(batch, Durability::Flushed)

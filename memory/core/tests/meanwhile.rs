@@ -1,0 +1,142 @@
+//! A message is forgotten or edited while its turn ends.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::{Arc, Mutex};
+
+use azera_memory::conformance::{inbound, record, reply};
+use azera_memory::{Batch, Durability, Entry, Error, Forget, Memory, NewChat, NewReply, Order, RamStore, Store, Table};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
+/// A store in which something happens behind the next read of a message.
+#[derive(Default)]
+struct Interrupted {
+    rows: RamStore,
+    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
+}
+
+impl Store for Interrupted {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let found = self.rows.get(table, key);
+        let happens = if table == Table::Messages { self.meanwhile.lock().unwrap().take() } else { None };
+        if let Some(happens) = happens {
+            happens();
+        }
+        found
+    }
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        self.rows.scan(table, prefix, after, order, limit)
+    }
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.rows.commit(batch, durability)
+    }
+    fn flush(&self) -> Result<(), Error> {
+        self.rows.flush()
+    }
+    fn rewrite(&self) -> Result<(), Error> {
+        self.rows.rewrite()
+    }
+    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
+        self.rows.dump(take)
+    }
+    fn revision(&self) -> u64 {
+        self.rows.revision()
+    }
+    fn disk_bytes(&self) -> Result<u64, Error> {
+        self.rows.disk_bytes()
+    }
+}
+
+/// A record whose chat has one message with an open turn, and what to do behind the next read of a message.
+struct Scene {
+    rows: RamStore,
+    memory: Arc<Memory>,
+    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
+    question: MessageId,
+}
+
+impl Scene {
+    fn open() -> Self {
+        let (rows, meanwhile) = (RamStore::new(), Arc::<Mutex<Option<Meanwhile>>>::default());
+        let memory = Arc::new(record(Arc::new(Interrupted { rows: rows.clone(), meanwhile: Arc::clone(&meanwhile) })));
+        let (platform, chat) = (PlatformId::new("test").unwrap(), ChatId::new("square").unwrap());
+        let new = NewChat {
+            id: chat.clone(),
+            platform: platform.clone(),
+            title: None,
+            persona: PersonaId::new("azera").unwrap(),
+        };
+        memory.chats().open(new, NOW).unwrap();
+        let question = MessageId::new("question").unwrap();
+        let said = inbound(&question, &chat, &ann(), "my secret is a boat", NOW);
+        memory.turns().receive(&platform, &said, Scope::Realm(RealmId::new("realm").unwrap()), NOW).unwrap();
+        Self { rows, memory, meanwhile, question }
+    }
+
+    fn meanwhile(&self, happens: impl FnOnce(&Memory) + Send + 'static) {
+        let memory = Arc::clone(&self.memory);
+        *self.meanwhile.lock().unwrap() = Some(Box::new(move || happens(&memory)));
+    }
+
+    /// Returns the rows of memories.
+    fn memories(&self) -> Vec<String> {
+        let rows = self.rows.scan(Table::Memories, b"", None, Order::Ascending, 99).unwrap();
+        rows.into_iter().map(|(_, row)| String::from_utf8_lossy(&row).into_owned()).collect()
+    }
+}
+
+fn ann() -> PersonId {
+    PersonId::new("ann").unwrap()
+}
+
+#[test]
+fn a_message_that_is_forgotten_as_its_turn_ends_is_not_remembered() {
+    let scene = Scene::open();
+    let question = scene.question.clone();
+    scene.meanwhile(move |memory| {
+        memory.forgetting().forget(&Forget::Message(question), true).unwrap();
+    });
+    scene.memory.turns().leave(&scene.question).unwrap();
+    assert_eq!(scene.memories(), [""; 0]);
+    assert!(scene.memory.turns().open(&scene.question).unwrap().is_none(), "its turn is over");
+    assert!(scene.memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_message_that_is_edited_as_its_turn_ends_is_remembered_as_it_is_now() {
+    let scene = Scene::open();
+    let question = scene.question.clone();
+    scene.meanwhile(move |memory| {
+        memory.turns().edit(&question, Text::new("my boat is blue"), NOW).unwrap().unwrap();
+    });
+    scene.memory.turns().leave(&scene.question).unwrap();
+    let memories = scene.memories();
+    assert_eq!(memories.len(), 1);
+    assert!(memories[0].contains("my boat is blue") && !memories[0].contains("secret"), "{memories:?}");
+}
+
+#[test]
+fn a_reply_that_is_forgotten_as_it_is_chosen_again_stays_forgotten() {
+    let scene = Scene::open();
+    let id = |number: usize| MessageId::new(format!("reply-{number}")).unwrap();
+    let answer = |number: usize, text: &str| {
+        let new = reply(&id(number), &scene.question, &ann(), text, NOW);
+        scene.memory.turns().reply(NewReply { replaces: number.checked_sub(1).map(id), ..new }).unwrap()
+    };
+    let (first, second) = (answer(0, "The first answer."), answer(1, "The second answer."));
+    scene.memory.forgetting().forget(&Forget::Message(first.id.clone()), true).unwrap();
+    assert!(scene.memory.turns().choose_alternative(&second, &first).is_err());
+    assert!(scene.memories().iter().all(|memory| !memory.contains("The first answer.")));
+    assert!(scene.memory.check().unwrap().is_sound());
+}
