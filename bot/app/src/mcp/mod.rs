@@ -365,12 +365,15 @@ async fn keep_tidy(app: &App, config: &Config, stop: &CancellationToken) {
 
 /// Indexes new memories, withdraws what was trained on forgotten ones, and removes these from disk and backups.
 async fn tidy(app: &App) -> anyhow::Result<()> {
-    app.engine.index_all().await?;
+    let indexed = app.engine.index_all().await.map(drop);
     if app.memory.record().pending_backup_forgets()?.what.is_empty() {
-        return Ok(());
+        return Ok(indexed?);
     }
     app.engine.withdraw_unfounded(None).await;
-    app.engine.scrub().await?;
+    // Backups are cleaned even if nothing can be embedded now, and so nothing overwritten.
+    let overwritten = app.engine.scrub().await;
     crate::backup::forget(&app.memory, app.backups.folder(), &app.data).context(crate::backup::STILL_THERE)?;
+    indexed?;
+    overwritten?;
     Ok(())
 }

@@ -194,6 +194,22 @@ fn servers_serve_chat_and_embeddings_through_a_model_change_and_an_outage() {
     let doctor = azera(scratch.path(), &["--config", config, "doctor"], "");
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("cannot be reached") && said.contains("is it running"), "{said}");
+    forget_without_embeddings(scratch.path(), config);
+}
+
+/// Forgetting cleans backups and gives a receipt while nothing can be embedded. Only the disk must wait.
+fn forget_without_embeddings(home: &Path, config: &str) {
+    let data = home.join("data");
+    let data = data.to_str().expect("a plain path");
+    let backup = azera(home, &["--config", config, "backup", "--data", data], "");
+    assert!(backup.status.success(), "{}", String::from_utf8_lossy(&backup.stderr));
+    let forget = ["--config", config, "memory", "--data", data, "forget", "--message", "m1", "--yes"];
+    let forgot = azera(home, &forget, "");
+    let said = String::from_utf8_lossy(&forgot.stderr);
+    assert!(forgot.status.success() && said.contains("forgotten bytes are overwritten at a later start"), "{said}");
+    let receipt: Value = serde_json::from_slice(&forgot.stdout).expect("a receipt");
+    let told = ["messages", "bytes_on_disk", "backups_rewritten"].map(|name| &receipt[name]);
+    assert_eq!(told, [&json!(1), &json!("owed"), &json!(1)], "{receipt}");
 }
 
 #[test]
