@@ -55,6 +55,8 @@ impl Commands {
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
         let is_whole_person = matches!(target, Forget::Person(_));
         let recordings = if is_whole_person { self.services.recordings_of(&at.line.person).await?.len() } else { 0 };
+        // The links go with the person.
+        let linked = if is_whole_person { self.what_stays_with_links(at).await? } else { String::new() };
         let receipt = self.forgetting.forget(target, quotes, Some(read_scope)).await?;
         if is_whole_person
             && let Some(voice) = at.adapter.voice()
@@ -66,6 +68,7 @@ impl Commands {
         if recordings > 0 {
             text.push_str(&format!(" Recordings of calls deleted for everybody: {recordings}."));
         }
+        text.push_str(&linked);
         Ok(done(text))
     }
 

@@ -63,8 +63,7 @@ struct Linking {
 
 impl Commands {
     pub(super) async fn link_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        let alone = matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person);
-        if !alone {
+        if !is_alone(at) {
             if let Some(code) = read(arguments) {
                 self.access.codes.spoil(&code);
             }
@@ -116,6 +115,27 @@ impl Commands {
                 }
             },
         }
+    }
+
+    /// Returns what a person who is forgotten should know of their other accounts; empty without any, and where others read it.
+    pub(super) async fn what_stays_with_links(&self, at: &CommandContext<'_>) -> Result<String, Error> {
+        if !is_alone(at) {
+            return Ok(String::new());
+        }
+        let linked = self.linked(&at.line.person).await?;
+        if linked.is_empty() {
+            return Ok(String::new());
+        }
+        let mut text = String::from(
+            "\nThis account is no longer linked. I still know what you told me with your other accounts; say `/forget me` there, too:\n",
+        );
+        for other in &linked {
+            text.push_str(&format!("- {}\n", describe(other)));
+        }
+        text.push_str(
+            "At the machine, `azera memory forget --person ID` does the same, also for what was imported there.",
+        );
+        Ok(text)
     }
 
     async fn linked(&self, person: &PersonId) -> Result<Vec<Account>, Error> {
@@ -264,6 +284,11 @@ fn account_of(platform: &PlatformId, person: &PersonId, name: &str) -> Account {
 /// Returns a command with a name behind it.
 fn named(command: &str, name: &str) -> String {
     format!("{} {name}`", command.trim_end_matches('`'))
+}
+
+/// Whether nobody but the person reads an answer.
+fn is_alone(at: &CommandContext<'_>) -> bool {
+    matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person)
 }
 
 /// Describes an account. Anybody can choose any name, so the id follows it.

@@ -136,7 +136,10 @@ async fn three_accounts_stay_linked_until_one_is_forgotten() {
     assert!(of_several.contains("`/link remove an` or `/link remove ann`"), "{of_several}");
     scene.is_sound().await;
     // Forgetting an account also removes its links: they are data about the person, too.
-    scene.command(BOB, DM_BOB, "/forget me quotes").await;
+    let receipt = scene.command(BOB, DM_BOB, "/forget me quotes").await;
+    assert!(
+        receipt.contains("say `/forget me` there, too") && receipt.contains("(`ann`)") && receipt.contains("(`an`)")
+    );
     scene.engine.watch.oracle().unlink(BOB);
     scene.engine.watch.oracle().forget_person(BOB);
     assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"));
@@ -150,6 +153,10 @@ async fn three_accounts_stay_linked_until_one_is_forgotten() {
     scene.engine.watch.oracle().unlink(ANN);
     assert_eq!(scene.learns(ANN, DM_ANN).await, [anns].into());
     scene.is_sound().await;
+    // Others read a channel, so nothing there tells whose accounts were linked.
+    scene.link(ANN, AN).await;
+    let receipt = scene.command(ANN, COMMONS, "/forget me").await;
+    assert!(receipt.contains("Forgotten:") && !receipt.contains("linked") && !receipt.contains("(`an`)"), "{receipt}");
 }
 
 #[tokio::test]
