@@ -181,7 +181,7 @@ const TOOLS: &[Declared] = &[
         "supersede",
         "Supersede",
         "Lets a newer statement of the person hold in place of an older one, both by their ids. Without the newer one, the older \
-         one holds again.",
+         one holds again, also if Azera had found by itself that it no longer holds.",
         Effect::Changes,
         writes,
     )),

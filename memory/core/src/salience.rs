@@ -57,6 +57,23 @@ pub struct Superseded {
     pub at: Timestamp,
     /// True if it says the same and more; false if it says something different.
     pub same: bool,
+    /// True if the person said that the older statement still holds. The note then counts no more. It stays, so that the
+    /// same newer message does not replace the statement again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
+}
+
+impl Salience {
+    /// Returns true if nothing replaced the statement, or its person undid that.
+    pub fn stands(&self) -> bool {
+        self.superseded.as_ref().is_none_or(|superseded| superseded.undone)
+    }
+}
+
+/// Returns the note to store in place of `before`: a wish of the person counts against the same newer message for good.
+fn settled(before: Option<&Superseded>, now: Option<&Superseded>) -> Option<Superseded> {
+    let undone = before.filter(|before| before.undone && now.is_none_or(|now| now.by == before.by));
+    undone.or(now).cloned()
 }
 
 impl MemoryRow {
@@ -76,7 +93,7 @@ impl MemoryRow {
 
     /// Returns the strength of the mark at `now`, from 0 to 1; 0 without a mark.
     fn strength(&self, now: Timestamp) -> f32 {
-        let stands = |salience: &&Salience| salience.superseded.is_none() && self.replaced.is_none();
+        let stands = |salience: &&Salience| salience.stands() && self.replaced.is_none();
         let Some(salience) = self.salience.as_ref().filter(stands) else {
             return 0.0;
         };
@@ -103,8 +120,12 @@ impl Memories<'_> {
         for memory in self.0.turns().memories_of(message)? {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
             batch.put(Table::Marks, key, []);
-            let used = memory.salience.as_ref().and_then(|before| before.used).max(salience.used);
-            let memory = MemoryRow { salience: Some(Salience { used, ..salience.clone() }), ..memory }.weighed();
+            let before = memory.salience.as_ref();
+            let used = before.and_then(|before| before.used).max(salience.used);
+            let superseded =
+                settled(before.and_then(|before| before.superseded.as_ref()), salience.superseded.as_ref());
+            let salience = Salience { used, superseded, ..salience.clone() };
+            let memory = MemoryRow { salience: Some(salience), ..memory }.weighed();
             codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
             marked.push(memory);
         }
@@ -165,12 +186,12 @@ impl Memories<'_> {
         Ok(retained)
     }
 
-    /// Returns true if a marked memory is to be shown. A replacement that was forgotten, or that may not be read, does
-    /// not count.
+    /// Returns true if a marked memory is to be shown. A replacement that was forgotten, that may not be read, or that the
+    /// person undid does not count, and is removed from `memory`.
     pub(crate) fn stands(self, read_scope: &ReadScope, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
-        if self.0.messages().get(read_scope, &superseded.by)?.is_some() {
+        if !superseded.undone && self.0.messages().get(read_scope, &superseded.by)?.is_some() {
             return Ok(!superseded.same);
         }
         salience.superseded = None;
@@ -195,7 +216,7 @@ mod tests {
         let time = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
         let with = Vec::new();
         let by = MessageId::new("later").unwrap();
-        let superseded = superseded.then(|| Superseded { by, at: time(3), same: false });
+        let superseded = superseded.then(|| Superseded { by, at: time(3), same: false, undone: false });
         let salience = Salience { kind: "fact".into(), importance, from: 4, to: 11, with, superseded, used: None };
         MemoryRow {
             id: MemoryId(1),
@@ -242,6 +263,20 @@ mod tests {
         assert!((importance(4.0) - 0.982).abs() < 1e-3, "{}", importance(4.0));
         assert_eq!(importance(-4.0), 0.2, "a low surprise does not lower the importance");
         assert_eq!(marked(0.2, false).weighed().salience.unwrap().importance, 0.2);
+    }
+
+    #[test]
+    fn a_wish_counts_against_the_same_newer_message_alone() {
+        let by = |id: &str, undone| {
+            let (by, at) = (MessageId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
+            Superseded { by, at, same: false, undone }
+        };
+        let (undone, again, other) = (by("later", true), by("later", false), by("other", false));
+        assert_eq!(settled(Some(&undone), Some(&again)), Some(undone.clone()));
+        assert_eq!(settled(Some(&undone), None), Some(undone.clone()));
+        assert_eq!(settled(Some(&undone), Some(&other)), Some(other.clone()));
+        assert_eq!(settled(Some(&again), None), None);
+        assert_eq!(settled(None, Some(&other)), Some(other));
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub enum NotReplaced {
     Circle,
     /// The newer one is older.
     Older,
+    /// It holds already: nothing that may be shown replaced it.
+    Holds(MemoryId),
 }
 
 impl MemoryRow {
@@ -116,7 +118,7 @@ fn end_of(older: &MemoryRow, since: Option<Stretch>, said_at: Timestamp) -> Stre
 
 impl Memories<'_> {
     /// Returns what replaced a statement with something different. Returns `None` if nothing did, if the newer statement
-    /// was forgotten, or if `read_scope` does not allow it: then nothing may tell that there is one.
+    /// was forgotten, if the person undid it, or if `read_scope` does not allow it: then nothing may tell that there is one.
     pub fn replaced(self, read_scope: &ReadScope, memory: &MemoryRow) -> Result<Option<Replacement>, Error> {
         if let Some(ReplacedBy { memory: by, at }) = memory.replaced
             && self.get(read_scope, by)?.is_some()
@@ -124,7 +126,9 @@ impl Memories<'_> {
             return Ok(Some(Replacement { by: Newer::Memory(by), at }));
         }
         let superseded = memory.salience.as_ref().and_then(|salience| salience.superseded.as_ref());
-        let Some(superseded) = superseded.filter(|superseded| !superseded.same) else { return Ok(None) };
+        let Some(superseded) = superseded.filter(|superseded| !superseded.same && !superseded.undone) else {
+            return Ok(None);
+        };
         let newer = self.0.messages().get(read_scope, &superseded.by)?;
         Ok(newer.map(|_| Replacement { by: Newer::Message(superseded.by.clone()), at: superseded.at }))
     }
@@ -233,8 +237,8 @@ impl Memories<'_> {
         Ok(Ok(newer))
     }
 
-    /// Returns a memory without those replacements that do not count in its own place: the newer statement is gone, or
-    /// was made elsewhere.
+    /// Returns a memory without those replacements that do not count in its own place: the newer statement is gone or
+    /// was made elsewhere, or the person undid it.
     pub(crate) fn as_kept_in_place(self, mut memory: MemoryRow) -> Result<MemoryRow, Error> {
         if let Some(by) = memory.replaced
             && self.raw_memory(by.memory)?.is_none_or(|newer| newer.scope != memory.scope)
@@ -243,7 +247,8 @@ impl Memories<'_> {
         }
         if let Some(salience) = &mut memory.salience
             && let Some(superseded) = &salience.superseded
-            && self.0.messages().raw_message(&superseded.by)?.is_none_or(|newer| newer.author == Author::Forgotten)
+            && (superseded.undone
+                || self.0.messages().raw_message(&superseded.by)?.is_none_or(|newer| newer.author == Author::Forgotten))
         {
             salience.superseded = None;
         }
@@ -279,7 +284,8 @@ impl Memories<'_> {
         Ok(())
     }
 
-    /// Puts a person's newer statement in the place of an older one of theirs. `None` lets the older one hold again.
+    /// Puts a person's newer statement in the place of an older one of theirs. `None` lets the older one hold again, also
+    /// if background work had found the newer one.
     pub fn replace(
         self,
         read_scope: &ReadScope,
@@ -308,8 +314,16 @@ impl Memories<'_> {
         let _writing = before.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
         // It may have been forgotten meanwhile.
         let Some(memory) = self.get(read_scope, older)? else { return Ok(Err(NotReplaced::Unknown(older))) };
+        if by.is_none() && self.replaced(read_scope, &memory)?.is_none() {
+            return Ok(Err(NotReplaced::Holds(older)));
+        }
         let mut batch = Batch::new();
-        let memory = MemoryRow { replaced: by, ..memory };
+        let mut memory = MemoryRow { replaced: by, ..memory };
+        if by.is_none()
+            && let Some(superseded) = memory.salience.as_mut().and_then(|salience| salience.superseded.as_mut())
+        {
+            superseded.undone = true;
+        }
         codec::put(&mut batch, Table::Memories, keys::memory(older), &memory)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Ok(()))

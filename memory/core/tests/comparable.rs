@@ -138,7 +138,7 @@ proptest! {
             match act {
                 Act::Mark(number) => mark(&memory, number, None),
                 Act::Replace(one, by, same) => {
-                    mark(&memory, one, Some(Superseded { by: id(by), at: at(said[by].1), same }));
+                    mark(&memory, one, Some(Superseded { by: id(by), at: at(said[by].1), same, undone: false }));
                 }
                 Act::Forget(number) => {
                     memory.forgetting().forget(&Forget::Message(id(number)), false).unwrap();
@@ -167,13 +167,13 @@ fn a_statement_behind_a_thousand_repetitions_may_be_left_out() {
     let memory = record(Arc::new(RamStore::new()));
     for number in 0..=REPEATED {
         add(&memory, number, 0, number as i64);
-        let repeated = Superseded { by: id(0), at: at(0), same: true };
+        let repeated = Superseded { by: id(0), at: at(0), same: true, undone: false };
         mark(&memory, number, (number > 0).then_some(repeated));
     }
     let read_scope = read_scope(&memory, false);
     let row = memory.messages().get(&read_scope, &id(REPEATED)).unwrap().unwrap();
     assert_eq!(memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap(), []);
-    let last = Superseded { by: id(0), at: at(0), same: false };
+    let last = Superseded { by: id(0), at: at(0), same: false, undone: false };
     mark(&memory, REPEATED, Some(last));
     add(&memory, REPEATED + 1, 0, 1);
     let row = memory.messages().get(&read_scope, &id(REPEATED + 1)).unwrap().unwrap();

@@ -86,7 +86,7 @@ fn marks_of(salient: &[MemoryRow], vectors: &[Vec<f32>], since: Timestamp) -> Ve
             else {
                 continue;
             };
-            let superseded = Some(Superseded { by: by.clone(), at: wins.at, same });
+            let superseded = Some(Superseded { by: by.clone(), at: wins.at, same, undone: false });
             marks.push((said.clone(), Salience { superseded, ..salience.clone() }));
             // The importance carries over to the other wording.
             if let Some(stays) = wins.salience.as_ref().filter(|_| same) {

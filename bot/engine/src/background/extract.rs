@@ -95,7 +95,7 @@ impl Background {
         };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
-        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
+        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same, undone: false };
         let said_at = row.edited_at.unwrap_or(row.at);
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
@@ -122,7 +122,7 @@ impl Background {
                     }
                     DuplicateVerdict::OldIsRicher => {
                         learning.note_duplicate();
-                        salience.superseded = Some(Superseded { by: said, at: memory.at, same: true });
+                        salience.superseded = Some(Superseded { by: said, at: memory.at, same: true, undone: false });
                     }
                 }
             }

@@ -229,7 +229,7 @@ impl Background {
             let read = move |memory: &azera_memory::Memory| {
                 let Some(row) = memory.memories().get(&of, id)? else { return Ok(None) };
                 let Some(source) = row.sources.first() else { return Ok(None) };
-                let stands = row.salience.filter(|salience| salience.superseded.is_none());
+                let stands = row.salience.filter(azera_memory::Salience::stands);
                 Ok(memory.messages().get(&of, source)?.zip(stands))
             };
             if let Some((row, salience)) = self.services.blocking(read).await? {

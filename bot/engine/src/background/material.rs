@@ -51,7 +51,7 @@ impl From<&MemoryRow> for SourceLine {
             importance: row
                 .salience
                 .as_ref()
-                .filter(|salience| salience.superseded.is_none())
+                .filter(|salience| salience.stands())
                 .map_or(0.0, |salience| salience.importance.clamp(0.0, 1.0)),
         }
     }

@@ -297,7 +297,7 @@ impl Background {
     /// would bring it back.
     async fn is_settled(&self, search: &Search<'_>, row: &MessageRow) -> Result<bool, Error> {
         let Origin::Import(_) = search.of else { return Ok(false) };
-        Ok(self.mark_on(&search.read_scope, row).await?.is_some_and(|mark| mark.superseded.is_some()))
+        Ok(self.mark_on(&search.read_scope, row).await?.is_some_and(|mark| !mark.stands()))
     }
 
     /// Stores the progress, unless the chat was forgotten meanwhile.

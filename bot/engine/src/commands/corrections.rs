@@ -74,6 +74,8 @@ impl Commands {
             self.services.blocking(move |memory| memory.memories().replace(&read_scope, &person, older, newer)).await?;
         Ok(match replaced {
             Ok(()) => done(answer),
+            // It is as the person wants it, so the command did not fail.
+            Err(why @ NotReplaced::Holds(_)) => done(in_words(why)),
             Err(why) => refused(in_words(why)),
         })
     }
@@ -171,5 +173,6 @@ fn in_words(why: NotReplaced) -> String {
         NotReplaced::NotOwn(id) => format!("`{id}` is no statement of yours; you can replace your own words only."),
         NotReplaced::Circle => "The newer one rests on the older one, so it cannot replace it.".into(),
         NotReplaced::Older => "The newer one must be the later one: name the older one first.".into(),
+        NotReplaced::Holds(id) => format!("`{id}` holds already: nothing that may be shown here replaced it."),
     }
 }

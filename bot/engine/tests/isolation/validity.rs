@@ -18,7 +18,7 @@ const NEW: &str = "the practice moved me to friday morning";
 
 /// Notes that one message replaced another, as extraction does.
 fn replace(scene: &Scene, old: &MessageId, new: &MessageId) {
-    let superseded = Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), same: false });
+    let superseded = Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), same: false, undone: false });
     let (kind, to) = ("plan".to_owned(), OLD.len());
     let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded, used: None };
     assert!(scene.engine.memory.memories().mark(old, &salience).unwrap());
@@ -170,6 +170,28 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
     scene.engine.watch.verdict().unwrap();
     scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
     assert!(!scene.command(ANN, DM_ANN, search).await.contains(", until "), "it holds again");
+}
+
+/// Azera closed a statement by itself. Its person knows better, and the same newer message closes it no more.
+#[tokio::test]
+async fn a_statement_that_azera_closed_holds_again_for_good_if_its_person_says_so() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, OLD).await;
+    let old = scene.last();
+    scene.say(ANN, COMMONS, NEW).await;
+    let new = scene.last();
+    replace(&scene, &old, &new);
+    scene.engine.azera.settle().await.unwrap();
+    let search = "/memory search dentist appointment";
+    let found = scene.command(ANN, COMMONS, search).await;
+    let id = id_in(found.lines().find(|line| line.contains(OLD) && line.contains(", until ")).unwrap());
+    let current = format!("/memory current {id}");
+    assert_eq!(scene.command(ANN, COMMONS, &current).await, format!("`{id}` holds again."));
+    assert!(!scene.command(ANN, COMMONS, search).await.contains(", until "));
+    replace(&scene, &old, &new);
+    assert!(!scene.command(ANN, COMMONS, search).await.contains(", until "), "it stays so");
+    let again = scene.command(ANN, COMMONS, &current).await;
+    assert!(again.contains("holds already"), "{again}");
 }
 
 /// Returns from when until when a memory holds, as it is read by its number and as a search finds it.
