@@ -82,6 +82,13 @@ pub enum NotReplaced {
     Older,
     /// It holds already: nothing that may be shown replaced it.
     Holds(MemoryId),
+    /// Something that may be shown replaced it already.
+    Already {
+        /// The older statement.
+        older: MemoryId,
+        /// The memory that replaced it, if it has one.
+        by: Option<MemoryId>,
+    },
 }
 
 impl MemoryRow {
@@ -141,13 +148,18 @@ impl Memories<'_> {
         let Some(Replacement { by, at }) = self.replaced(read_scope, memory)? else {
             return Ok(Validity { since, ..Validity::default() });
         };
-        let replaced_by = match by {
-            Newer::Memory(id) => Some(id),
-            Newer::Message(message) => self.0.messages().memory_of(read_scope, &message)?,
-        };
+        let replaced_by = self.memory_of_newer(read_scope, &by)?;
         let newer = replaced_by.map(|id| self.get(read_scope, id)).transpose()?.flatten();
         let held_since = newer.and_then(|newer| newer.all_valid_from(calendar));
         Ok(Validity { since, until: Some(end_of(memory, held_since, at)), replaced_by })
+    }
+
+    /// Returns the memory of a newer statement.
+    fn memory_of_newer(self, read_scope: &ReadScope, by: &Newer) -> Result<Option<MemoryId>, Error> {
+        match by {
+            Newer::Memory(id) => Ok(Some(*id)),
+            Newer::Message(message) => self.0.messages().memory_of(read_scope, message),
+        }
     }
 
     /// Returns since when what a memory says now is known: since it was said, imported or last edited.
@@ -211,7 +223,7 @@ impl Memories<'_> {
     }
 
     /// Stores a new statement of a person, and puts it in the place of an older one of theirs. Returns its id. Nothing is
-    /// stored if it replaces nothing.
+    /// stored if it replaces nothing, or if something that may be shown replaced the older one already: both would hold.
     pub fn update(
         self,
         read_scope: &ReadScope,
@@ -226,6 +238,9 @@ impl Memories<'_> {
             Ok(memory) => memory,
             Err(why) => return Ok(Err(why)),
         };
+        if let Some(Replacement { by, .. }) = self.replaced(read_scope, &before)? {
+            return Ok(Err(NotReplaced::Already { older, by: self.memory_of_newer(read_scope, &by)? }));
+        }
         if fact.at < before.at {
             return Ok(Err(NotReplaced::Older));
         }

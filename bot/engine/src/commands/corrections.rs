@@ -174,5 +174,9 @@ fn in_words(why: NotReplaced) -> String {
         NotReplaced::Circle => "The newer one rests on the older one, so it cannot replace it.".into(),
         NotReplaced::Older => "The newer one must be the later one: name the older one first.".into(),
         NotReplaced::Holds(id) => format!("`{id}` holds already: nothing that may be shown here replaced it."),
+        NotReplaced::Already { older, by: Some(by) } => {
+            format!("`{by}` holds already in place of `{older}`. Use `/memory update {by} TEXT`.")
+        }
+        NotReplaced::Already { older, by: None } => format!("A newer message of yours replaced `{older}` already."),
     }
 }

@@ -194,6 +194,21 @@ async fn a_statement_that_azera_closed_holds_again_for_good_if_its_person_says_s
     assert!(again.contains("holds already"), "{again}");
 }
 
+/// Otherwise two statements in place of one would both hold.
+#[tokio::test]
+async fn a_replaced_statement_is_updated_no_more() {
+    let scene = Scene::open(false, false).await;
+    let old = id_in(&scene.command(ANN, DM_ANN, &format!("/remember {OLD}")).await);
+    let update = format!("/memory update {old}");
+    let new = id_in(&scene.command(ANN, DM_ANN, &format!("{update} {NEW}")).await);
+    let refused = scene.command(ANN, DM_ANN, &format!("{update} it is on sunday")).await;
+    assert!(refused.contains(&format!("`{new}` holds already in place of `{old}`")), "{refused}");
+    assert!(!scene.command(ANN, DM_ANN, "/me").await.contains("it is on sunday"));
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    let updated = scene.command(ANN, DM_ANN, &format!("{update} it is on sunday")).await;
+    assert!(updated.contains(&format!("in place of `{old}`")), "{updated}");
+}
+
 /// Returns from when until when a memory holds, as it is read by its number and as a search finds it.
 async fn holdings(scene: &Scene, who: usize, place: usize, id: &str) -> [Holding; 2] {
     let at = Reading { chat: chat(place), person: person(who) };
