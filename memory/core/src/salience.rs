@@ -7,7 +7,7 @@ use azera_types::{MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
-use crate::rows::{Kind, MemoryRow};
+use crate::rows::{Kind, MemoryRow, MessageRow};
 use crate::{Batch, Durability, Error, Order, ReadScope, Table, codec, keys};
 
 /// Half-life in days of a mark with importance 0; our own choice. A mark with importance 1 lasts [`IMPORTANT`] times as
@@ -48,13 +48,16 @@ pub struct Salience {
     pub used: Option<Timestamp>,
 }
 
-/// A newer statement that replaced an older one. It counts as long as the newer message exists.
+/// A newer statement that replaced an older one. It counts as long as the newer message exists and nobody edits it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Superseded {
     /// The newer message.
     pub by: MessageId,
     /// When the newer message was sent.
     pub at: Timestamp,
+    /// When the newer message had last been edited. After another edit it may no longer say what replaced the older one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<Timestamp>,
     /// True if it says the same and more; false if it says something different.
     pub same: bool,
     /// True if the person said that the older statement still holds. The note then counts no more. It stays, so that the
@@ -70,9 +73,21 @@ impl Salience {
     }
 }
 
-/// Returns the note to store in place of `before`: a wish of the person counts against the same newer message for good.
+impl Superseded {
+    /// Returns true if the note counts beside the newer message as it is now.
+    pub(crate) fn counts(&self, newer: &MessageRow) -> bool {
+        !self.undone && newer.edited_at == self.edited_at
+    }
+
+    /// Returns true if both are about the same text of the same newer message.
+    fn is_of_same(&self, other: &Self) -> bool {
+        self.by == other.by && self.edited_at == other.edited_at
+    }
+}
+
+/// Returns the note to store in place of `before`: a wish of the person counts against the same newer text for good.
 fn settled(before: Option<&Superseded>, now: Option<&Superseded>) -> Option<Superseded> {
-    let undone = before.filter(|before| before.undone && now.is_none_or(|now| now.by == before.by));
+    let undone = before.filter(|before| before.undone && now.is_none_or(|now| now.is_of_same(before)));
     undone.or(now).cloned()
 }
 
@@ -186,12 +201,13 @@ impl Memories<'_> {
         Ok(retained)
     }
 
-    /// Returns true if a marked memory is to be shown. A replacement that was forgotten, that may not be read, or that the
-    /// person undid does not count, and is removed from `memory`.
+    /// Returns true if a marked memory is to be shown. A replacement that was forgotten, that was edited, that may not
+    /// be read, or that the person undid does not count, and is removed from `memory`.
     pub(crate) fn stands(self, read_scope: &ReadScope, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
-        if !superseded.undone && self.0.messages().get(read_scope, &superseded.by)?.is_some() {
+        let newer = self.0.messages().get(read_scope, &superseded.by)?;
+        if newer.is_some_and(|newer| superseded.counts(&newer)) {
             return Ok(!superseded.same);
         }
         salience.superseded = None;
@@ -216,7 +232,8 @@ mod tests {
         let time = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
         let with = Vec::new();
         let by = MessageId::new("later").unwrap();
-        let superseded = superseded.then(|| Superseded { by, at: time(3), same: false, undone: false });
+        let superseded =
+            superseded.then(|| Superseded { by, at: time(3), edited_at: None, same: false, undone: false });
         let salience = Salience { kind: "fact".into(), importance, from: 4, to: 11, with, superseded, used: None };
         MemoryRow {
             id: MemoryId(1),
@@ -266,16 +283,18 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_counts_against_the_same_newer_message_alone() {
+    fn a_wish_counts_against_the_same_newer_text_alone() {
         let by = |id: &str, undone| {
             let (by, at) = (MessageId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
-            Superseded { by, at, same: false, undone }
+            Superseded { by, at, edited_at: None, same: false, undone }
         };
         let (undone, again, other) = (by("later", true), by("later", false), by("other", false));
         assert_eq!(settled(Some(&undone), Some(&again)), Some(undone.clone()));
         assert_eq!(settled(Some(&undone), None), Some(undone.clone()));
         assert_eq!(settled(Some(&undone), Some(&other)), Some(other.clone()));
         assert_eq!(settled(Some(&again), None), None);
+        let edited = Superseded { edited_at: Some(Timestamp::UNIX_EPOCH), ..again.clone() };
+        assert_eq!(settled(Some(&undone), Some(&edited)), Some(edited.clone()), "its new text is a new statement");
         assert_eq!(settled(None, Some(&other)), Some(other));
     }
 

@@ -125,7 +125,8 @@ fn end_of(older: &MemoryRow, since: Option<Stretch>, said_at: Timestamp) -> Stre
 
 impl Memories<'_> {
     /// Returns what replaced a statement with something different. Returns `None` if nothing did, if the newer statement
-    /// was forgotten, if the person undid it, or if `read_scope` does not allow it: then nothing may tell that there is one.
+    /// was forgotten or edited, if the person undid it, or if `read_scope` does not allow it: then nothing may tell that
+    /// there is one.
     pub fn replaced(self, read_scope: &ReadScope, memory: &MemoryRow) -> Result<Option<Replacement>, Error> {
         if let Some(ReplacedBy { memory: by, at }) = memory.replaced
             && self.get(read_scope, by)?.is_some()
@@ -133,10 +134,11 @@ impl Memories<'_> {
             return Ok(Some(Replacement { by: Newer::Memory(by), at }));
         }
         let superseded = memory.salience.as_ref().and_then(|salience| salience.superseded.as_ref());
-        let Some(superseded) = superseded.filter(|superseded| !superseded.same && !superseded.undone) else {
+        let Some(superseded) = superseded.filter(|superseded| !superseded.same) else {
             return Ok(None);
         };
         let newer = self.0.messages().get(read_scope, &superseded.by)?;
+        let newer = newer.filter(|newer| superseded.counts(newer));
         Ok(newer.map(|_| Replacement { by: Newer::Message(superseded.by.clone()), at: superseded.at }))
     }
 
@@ -252,8 +254,8 @@ impl Memories<'_> {
         Ok(Ok(newer))
     }
 
-    /// Returns a memory without those replacements that do not count in its own place: the newer statement is gone or
-    /// was made elsewhere, or the person undid it.
+    /// Returns a memory without those replacements that do not count in its own place: the newer statement is gone,
+    /// was edited or was made elsewhere, or the person undid it.
     pub(crate) fn as_kept_in_place(self, mut memory: MemoryRow) -> Result<MemoryRow, Error> {
         if let Some(by) = memory.replaced
             && self.raw_memory(by.memory)?.is_none_or(|newer| newer.scope != memory.scope)
@@ -262,8 +264,11 @@ impl Memories<'_> {
         }
         if let Some(salience) = &mut memory.salience
             && let Some(superseded) = &salience.superseded
-            && (superseded.undone
-                || self.0.messages().raw_message(&superseded.by)?.is_none_or(|newer| newer.author == Author::Forgotten))
+            && self
+                .0
+                .messages()
+                .raw_message(&superseded.by)?
+                .is_none_or(|newer| newer.author == Author::Forgotten || !superseded.counts(&newer))
         {
             salience.superseded = None;
         }

@@ -138,7 +138,8 @@ proptest! {
             match act {
                 Act::Mark(number) => mark(&memory, number, None),
                 Act::Replace(one, by, same) => {
-                    mark(&memory, one, Some(Superseded { by: id(by), at: at(said[by].1), same, undone: false }));
+                    let (by, at) = (id(by), at(said[by].1));
+                    mark(&memory, one, Some(Superseded { by, at, edited_at: None, same, undone: false }));
                 }
                 Act::Forget(number) => {
                     memory.forgetting().forget(&Forget::Message(id(number)), false).unwrap();
@@ -167,19 +168,39 @@ fn a_statement_behind_a_thousand_repetitions_may_be_left_out() {
     let memory = record(Arc::new(RamStore::new()));
     for number in 0..=REPEATED {
         add(&memory, number, 0, number as i64);
-        let repeated = Superseded { by: id(0), at: at(0), same: true, undone: false };
+        let repeated = Superseded { by: id(0), at: at(0), edited_at: None, same: true, undone: false };
         mark(&memory, number, (number > 0).then_some(repeated));
     }
     let read_scope = read_scope(&memory, false);
     let row = memory.messages().get(&read_scope, &id(REPEATED)).unwrap().unwrap();
     assert_eq!(memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap(), []);
-    let last = Superseded { by: id(0), at: at(0), same: false, undone: false };
+    let last = Superseded { by: id(0), at: at(0), edited_at: None, same: false, undone: false };
     mark(&memory, REPEATED, Some(last));
     add(&memory, REPEATED + 1, 0, 1);
     let row = memory.messages().get(&read_scope, &id(REPEATED + 1)).unwrap().unwrap();
     let found = memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap();
     let found: Vec<&MessageId> = found.iter().flat_map(|memory| &memory.sources).collect();
     assert_eq!(found, [&id(REPEATED), &id(0)], "an old statement is compared with what was said before it");
+}
+
+/// After an edit the newer message may no longer say what replaced or repeated the older one.
+#[test]
+fn an_edit_of_the_newer_message_lets_the_older_statement_stand() {
+    let memory = record(Arc::new(RamStore::new()));
+    (0..2).for_each(|number| add(&memory, number, 0, 1));
+    let read_scope = read_scope(&memory, false);
+    // Returns whether the older statement is shown as replaced, and how many statements are listed.
+    let noted = |edited_at, same| {
+        mark(&memory, 0, Some(Superseded { by: id(1), at: at(1), edited_at, same, undone: false }));
+        let listed = memory.memories().salient(&read_scope, &ann(), 9).unwrap().len();
+        let older = memory.messages().memory_of(&read_scope, &id(0)).unwrap().unwrap();
+        let older = memory.memories().get(&read_scope, older).unwrap().unwrap();
+        (memory.memories().replaced(&read_scope, &older).unwrap().is_some(), listed)
+    };
+    assert_eq!((noted(None, false), noted(None, true)), ((true, 1), (false, 0)));
+    memory.turns().edit(&id(1), Text::new("something else"), at(20)).unwrap().unwrap();
+    assert_eq!((noted(None, false), noted(None, true)), ((false, 1), (false, 1)));
+    assert_eq!(noted(Some(at(20)), false), (true, 1), "what it says now may replace it, too");
 }
 
 /// One persona got an import of more statements than are read. Another one finds the statements that it marked.

@@ -37,7 +37,16 @@ impl Background {
             if !salient.iter().any(|memory| memory.at >= since) {
                 continue;
             }
-            for (message, salience) in self.settle_duplicates(&salient, since).await? {
+            for (message, mut salience) in self.settle_duplicates(&salient, since).await? {
+                if let Some(Superseded { by, same, .. }) = &salience.superseded {
+                    let newer = salient.iter().find(|memory| memory.sources.first() == Some(by));
+                    let Some(newer) = newer else { continue };
+                    let noted = self.superseded_by(&at.read_scope, newer, *same).await?;
+                    if noted.is_none() {
+                        continue;
+                    }
+                    salience.superseded = noted;
+                }
                 self.services.blocking(move |memory| memory.memories().mark(&message, &salience)).await?;
             }
         }
@@ -86,7 +95,8 @@ fn marks_of(salient: &[MemoryRow], vectors: &[Vec<f32>], since: Timestamp) -> Ve
             else {
                 continue;
             };
-            let superseded = Some(Superseded { by: by.clone(), at: wins.at, same, undone: false });
+            // Whoever stores the mark adds when the message was edited.
+            let superseded = Some(Superseded { by: by.clone(), at: wins.at, edited_at: None, same, undone: false });
             marks.push((said.clone(), Salience { superseded, ..salience.clone() }));
             // The importance carries over to the other wording.
             if let Some(stays) = wins.salience.as_ref().filter(|_| same) {

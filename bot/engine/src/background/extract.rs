@@ -95,7 +95,9 @@ impl Background {
         };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
-        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same, undone: false };
+        let mut richer: Option<MemoryRow> = None;
+        let by_this =
+            |same| Superseded { by: row.id.clone(), at: row.at, edited_at: row.edited_at, same, undone: false };
         let said_at = row.edited_at.unwrap_or(row.at);
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
@@ -122,10 +124,13 @@ impl Background {
                     }
                     DuplicateVerdict::OldIsRicher => {
                         learning.note_duplicate();
-                        salience.superseded = Some(Superseded { by: said, at: memory.at, same: true, undone: false });
+                        richer = Some(memory);
                     }
                 }
             }
+        }
+        if let Some(richer) = richer {
+            salience.superseded = self.superseded_by(read_scope, &richer, true).await?;
         }
         clock.done();
         related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -151,6 +156,21 @@ impl Background {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
         away.map_or(Ok(()), Err)
+    }
+
+    /// Returns the note that the message of a memory replaced another statement. Returns `None` if the message was edited or
+    /// forgotten since the memory was read: nobody compared what it says now.
+    pub(super) async fn superseded_by(
+        &self,
+        read_scope: &ReadScope,
+        newer: &MemoryRow,
+        same: bool,
+    ) -> Result<Option<Superseded>, Error> {
+        let Some(by) = newer.sources.first().cloned() else { return Ok(None) };
+        let (of, id) = (read_scope.clone(), by.clone());
+        let message = self.services.blocking(move |memory| memory.messages().get(&of, &id)).await?;
+        let compared = message.filter(|message| message.text == newer.text);
+        Ok(compared.map(|message| Superseded { by, at: newer.at, edited_at: message.edited_at, same, undone: false }))
     }
 
     /// Returns what a statement is compared with, and how many times something was forgotten before that was read; `None` if
