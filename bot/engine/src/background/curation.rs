@@ -8,7 +8,7 @@ use azera_memory::{MemoryRow, Salience, Superseded};
 use azera_types::{MessageId, PersonId, Timestamp};
 
 use super::agenda::PersonaPlace;
-use super::extract::{DuplicateVerdict, SAME, settle};
+use super::extract::{DuplicateVerdict, Marked, SAME, settle};
 use crate::background::Background;
 use crate::error::Error;
 use crate::vectors::cosine;
@@ -83,7 +83,7 @@ fn marks_of(salient: &[MemoryRow], vectors: &[Vec<f32>], since: Timestamp) -> Ve
             if cosine(vector, other) < SAME {
                 continue;
             }
-            let (loser, winner, same) = match settle(old.gist(), new.gist()) {
+            let (loser, winner, same) = match settle(Marked::of(old), Marked::of(new)) {
                 DuplicateVerdict::Apart => continue,
                 DuplicateVerdict::Replaced => (older, newer, false),
                 DuplicateVerdict::NewIsRicher => (older, newer, true),
@@ -157,5 +157,18 @@ mod tests {
         let stays: Vec<f32> =
             last.values().filter(|mark| mark.superseded.is_none()).map(|mark| mark.importance).collect();
         assert_eq!(stays, [0.9]);
+    }
+
+    #[test]
+    fn two_events_that_differ_in_a_number_both_stay() {
+        let marked = |kind: &str| {
+            let mut both = [memory(2, 20, 0.5), memory(1, 10, 0.5)];
+            for (memory, text) in both.iter_mut().zip(["I ran 7 km today", "I ran 5 km today"]) {
+                memory.text = Text::new(text);
+                memory.salience.as_mut().unwrap().kind = kind.into();
+            }
+            marks_of(&both, &[vec![1.0], vec![1.0]], Timestamp::from_second(15).unwrap()).len()
+        };
+        assert_eq!((marked("event"), marked("fact")), (0, 1));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use azera_affect::{Classifiers, ConversationMessage, ExtractedMemory, SalienceClassifier};
+use azera_affect::{Classifiers, ConversationMessage, ExtractedMemory, Kind, SalienceClassifier};
 use azera_memory::words::{known_language, replaces_numbers, same_statement, turning_words};
 use azera_memory::{Memory, MemoryRow, MessageRow, ReadScope, Salience, Superseded};
 use azera_types::{MessageId, PersonId};
@@ -98,16 +98,19 @@ impl Background {
         let mut richer: Option<MemoryRow> = None;
         let by_this =
             |same| Superseded { by: row.id.clone(), at: row.at, edited_at: row.edited_at, same, undone: false };
+        let now = Marked { kind: &salience.kind, text: &gist };
         let said_at = row.edited_at.unwrap_or(row.at);
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
                 let near = cosine(new, vector);
                 let stands = memory.salience.clone().filter(|before| before.superseded.is_none());
                 let (Some(before), Some(said)) = (stands, memory.sources.first().cloned()) else { continue };
-                let settled = if near >= SAME { settle(memory.gist(), &gist) } else { DuplicateVerdict::Apart };
+                let settled = if near >= SAME { settle(Marked::of(&memory), now) } else { DuplicateVerdict::Apart };
                 match settled {
                     DuplicateVerdict::Apart => {
-                        if near >= RELATED && memory.at < row.at && may_replace(memory.gist(), &gist) {
+                        let may_differ = near >= RELATED && memory.at < row.at;
+                        let both_happened = may_differ && are_two_events(Marked::of(&memory), now);
+                        if may_differ && !both_happened && may_replace(memory.gist(), &gist) {
                             related.push((near, memory));
                         }
                     }
@@ -237,7 +240,32 @@ pub(super) enum DuplicateVerdict {
     OldIsRicher,
 }
 
-pub(super) fn settle(old: &str, new: &str) -> DuplicateVerdict {
+/// A statement, and the kind that it is marked with.
+#[derive(Clone, Copy)]
+pub(super) struct Marked<'a> {
+    pub(super) kind: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Marked<'a> {
+    pub(super) fn of(memory: &'a MemoryRow) -> Self {
+        let kind = memory.salience.as_ref().map_or("", |salience| salience.kind.as_str());
+        Self { kind, text: memory.gist() }
+    }
+}
+
+/// Returns true if two statements differ in numbers alone and tell of events. What happened in 2023 does not undo what
+/// happened in 2019; a rent or an appointment with another number does.
+fn are_two_events(old: Marked<'_>, new: Marked<'_>) -> bool {
+    let is_event = |one: Marked<'_>| Kind::named(one.kind) == Some(Kind::Event);
+    (is_event(old) || is_event(new)) && replaces_numbers(old.text, new.text)
+}
+
+pub(super) fn settle(old: Marked<'_>, new: Marked<'_>) -> DuplicateVerdict {
+    if are_two_events(old, new) {
+        return DuplicateVerdict::Apart;
+    }
+    let (old, new) = (old.text, new.text);
     if replaces_numbers(old, new) {
         return DuplicateVerdict::Replaced;
     }
@@ -311,7 +339,8 @@ mod tests {
     fn the_richer_duplicate_stays_and_another_number_supersedes() {
         #[track_caller]
         fn check(old: &str, new: &str, want: DuplicateVerdict) {
-            assert_eq!(settle(old, new), want, "{old} / {new}");
+            let fact = |text| Marked { kind: "fact", text };
+            assert_eq!(settle(fact(old), fact(new)), want, "{old} / {new}");
         }
         check("I bake bread", "I bake rye bread on Sundays", DuplicateVerdict::Apart);
         check("I bake bread", "i bake rye bread every week", DuplicateVerdict::NewIsRicher);
@@ -336,5 +365,22 @@ mod tests {
         check("mzumbe kwetu", "mzumbe kwetu nqo", DuplicateVerdict::Apart);
         check("a dog bit the man", "the man bit a dog", DuplicateVerdict::Apart);
         check("私は肉を食べない", "私は肉を食べる", DuplicateVerdict::Apart);
+    }
+
+    #[test]
+    fn an_event_with_another_number_is_another_event() {
+        #[track_caller]
+        fn check(old: (&str, &str), new: (&str, &str), want: DuplicateVerdict) {
+            let marked = |(kind, text)| Marked { kind, text };
+            assert_eq!(settle(marked(old), marked(new)), want, "{old:?} / {new:?}");
+            let both_happened = old.0 == "event" || new.0 == "event";
+            assert_eq!(are_two_events(marked(old), marked(new)), both_happened, "{old:?} / {new:?}");
+        }
+        let (rome, again) = ("I flew to Rome in 2019", "I flew to Rome in 2023");
+        check(("event", rome), ("event", again), DuplicateVerdict::Apart);
+        check(("event", rome), ("fact", again), DuplicateVerdict::Apart);
+        check(("event", "I ran 5 km today"), ("event", "I ran 7 km today"), DuplicateVerdict::Apart);
+        check(("fact", "my rent is 900"), ("fact", "my rent is 950"), DuplicateVerdict::Replaced);
+        check(("plan", "we meet at 5"), ("plan", "we meet at 6"), DuplicateVerdict::Replaced);
     }
 }
