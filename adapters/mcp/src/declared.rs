@@ -353,6 +353,7 @@ const TOOLS: &[Declared] = &[
         "Save a checkpoint",
         "Keeps where a piece of work stands, so that a later session can go on with it. It is a memory of the person. One with \
          the same title and project no longer holds then; the ten newest replaced ones are kept, and older ones are forgotten. \
+         If that one has the same state, nothing is stored. \
          `forget` removes one, and the older one holds again: to remove all, list with `replaced: true` and forget each.",
         Effect::Replaces,
         reads_and_writes,

@@ -68,6 +68,27 @@ async fn a_newer_state_replaces_the_one_of_the_same_title_and_project_until_it_i
     client.end().await;
 }
 
+/// `checkpoint_save` is announced as idempotent.
+#[tokio::test]
+async fn the_same_save_twice_stores_one_checkpoint() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let save = async |project: Option<&str>, state: &str| {
+        let arguments = json!({"title": "Move", "project": project, "state": state});
+        Client::good(client.call("checkpoint_save", arguments).await)
+    };
+    let first = save(Some("gate"), "  begun").await;
+    // Blank space at the end is no part of a state.
+    let again = save(Some("gate"), "  begun\n").await;
+    assert_eq!((&again["id"], again.get("replaced")), (&first["id"], None), "{again}");
+    assert_ne!(save(None, "  begun").await["id"], first["id"], "another project");
+    assert_eq!(save(Some("gate"), "done").await["replaced"], first["id"]);
+    assert_ne!(save(Some("gate"), "  begun").await["id"], first["id"], "it stands there once more");
+    let all = Client::good(client.call("checkpoint_list", json!({"replaced": true})).await);
+    assert_eq!(titles(&all).len(), 4, "{all}");
+    client.end().await;
+}
+
 #[tokio::test]
 async fn checkpoints_among_other_facts_stand_on_one_page_each() {
     let engine = Arc::new(Engine::default());
