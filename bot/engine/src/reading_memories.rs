@@ -138,7 +138,7 @@ impl Engine {
     ) -> Result<Vec<ShownMemory>, Error> {
         let MemoryPage { kinds, before, limit } = page;
         let list = move |telling: &Telling<'_>| {
-            let accepts = |kind: azera_memory::Kind| kinds.is_empty() || kinds.iter().any(|name| name == kind.as_str());
+            let accepts = |row: &MemoryRow| kinds.is_empty() || kinds.iter().any(|name| name == row.kind.as_str());
             let rows = telling.memory.memories().newest(telling.read_scope, accepts, before, limit.min(MAX_LISTED))?;
             rows.into_iter().map(|row| telling.shown(row)).collect()
         };

@@ -14,8 +14,11 @@ use crate::rows::{Kind, MemoryRow};
 use crate::words::Statement;
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 
-/// Most memories that are read, the newest ones.
+/// Most statements that are compared, the newest ones.
 const MAX_READ: usize = 65_536;
+
+/// Most memories that are looked at to find them. An import has many that are no statements.
+const MAX_ROWS: usize = 8 * MAX_READ;
 
 /// Most memories that say the same and are told of.
 const MAX_SAYING: usize = 32;
@@ -122,9 +125,9 @@ impl Memories<'_> {
     }
 
     fn all_known(self, read_scope: &ReadScope) -> Result<Vec<Known>, Error> {
-        let said = |kind| matches!(kind, Kind::Message | Kind::Fact);
+        let said = |row: &MemoryRow| matches!(row.kind, Kind::Message | Kind::Fact) && row.is_statement();
         let mut buckets: HashMap<Bucket, Vec<MemoryRow>> = HashMap::new();
-        for memory in self.newest(read_scope, said, None, MAX_READ)?.into_iter().filter(MemoryRow::is_statement) {
+        for memory in self.newest_within(read_scope, said, None, (MAX_READ, MAX_ROWS))? {
             buckets.entry(bucket_of(&memory)).or_default().push(memory);
         }
         let mut known = Vec::new();
