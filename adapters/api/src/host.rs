@@ -307,7 +307,8 @@ pub struct SearchRequest {
     pub query: Text,
     /// Most hits; the persona's own limit if `None`.
     pub limit: Option<usize>,
-    /// Search only what was known at this time, such as `2026-06-30`, `June` or `last month`, in the days of the place.
+    /// Search only what was known at this time, such as `2026-06-30`, `2026-06-30T10:00`, `June` or `last month`. Days and
+    /// times of day without an offset from UTC are those of the place.
     pub as_of: Option<Text>,
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct Words {
     /// Most memories of this page, 1 to 100; 20 unless given.
     #[serde(default)]
     pub(crate) limit: Option<usize>,
-    /// Find only what was known at this time, such as `2026-06-30`, `June 2026` or `last month`: what was said, imported or
-    /// edited later is left out. Leave it out for now.
+    /// Find only what was known at this time, such as `2026-06-30`, `2026-06-30T10:00`, `June 2026` or `last month`: what
+    /// was said, imported or edited later is left out. Leave it out for now.
     #[serde(default)]
     pub(crate) as_of: Option<String>,
     /// `next_cursor` of the page before, with the same query, kinds and time.

@@ -1,5 +1,6 @@
 //! Finds the days that a named time means.
 
+use azera_types::Timestamp;
 use jiff::civil::Date;
 use jiff::{Span, ToSpan};
 
@@ -54,31 +55,50 @@ impl<'a> Resolver<'a> {
         if let Named::Ago(hours, Unit::Hour) = named {
             let middle = self.calendar.now.checked_sub(Span::new().hours(hours)).ok()?;
             let (from, to) = (middle.checked_sub(45.minutes()).ok()?, middle.checked_add(45.minutes()).ok()?);
-            return Some(TimeSpan { ranges: vec![Reading { from, to, weight: 1.0 }], slack_days: 0.1, relation });
+            let ranges = vec![Reading { from, to, weight: 1.0 }];
+            return Some(TimeSpan { ranges, slack_days: 0.1, relation, exact: Some((middle, middle)) });
         }
         let (days, slack_days) = self.days(named)?;
         let hours = match (part, named) {
             (Some(part), _) => Some(part.hours()),
-            (None, Named::Date { hour: Some(hour), .. }) => Some((i64::from(hour) - 1, i64::from(hour) + 2)),
+            (None, Named::Date { moment: Some(moment), .. }) => {
+                let hour = i64::from(moment.to_zoned(self.calendar.zone.clone()).hour());
+                Some((hour - 1, hour + 2))
+            }
             _ => None,
         };
         let mut ranges = Vec::new();
         for (first, last, weight) in days {
-            let (from, to) = (self.start(first)?, self.start(last.tomorrow().ok()?)?);
+            let (from, to) = (self.at(first, 0)?, self.at(last.tomorrow().ok()?, 0)?);
             match hours.filter(|_| first == last) {
                 Some((begins, ends)) => {
-                    let at = |hour: i64| from.checked_add(Span::new().hours(hour)).ok();
-                    ranges.push(Reading { from: at(begins)?, to: at(ends)?, weight });
+                    ranges.push(Reading { from: self.at(first, begins)?, to: self.at(first, ends)?, weight });
                     ranges.push(Reading { from, to, weight: weight * REST_OF_DAY });
                 }
                 None => ranges.push(Reading { from, to, weight }),
             }
         }
-        (!ranges.is_empty()).then_some(TimeSpan { ranges, slack_days, relation })
+        let exact = self.exact(named, part);
+        (!ranges.is_empty()).then_some(TimeSpan { ranges, slack_days, relation, exact })
     }
 
-    fn start(&self, date: Date) -> Option<azera_types::Timestamp> {
-        date.to_zoned(self.calendar.zone.clone()).ok().map(|zoned| zoned.timestamp())
+    /// Returns the beginning and the end of a time without the hours or days around it, if its reading has some.
+    fn exact(&self, named: Named, part: Option<DayPart>) -> Option<(Timestamp, Timestamp)> {
+        match named {
+            Named::Date { moment: Some(moment), .. } if part.is_none() => Some((moment, moment)),
+            Named::Ago(number, unit) => {
+                let day = self.day_ago(number, unit)?;
+                Some((self.at(day, 0)?, self.at(day.tomorrow().ok()?, 0)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the moment at which the clocks of the place show an hour. Hours below 0 are of the day before, and those
+    /// from 24 on of the next one. Days on which the clocks change have 23 or 25 hours, so the hour is not a duration.
+    fn at(&self, date: Date, hour: i64) -> Option<Timestamp> {
+        let shown = date.at(0, 0, 0, 0).checked_add(Span::new().hours(hour)).ok()?;
+        Some(shown.to_zoned(self.calendar.zone.clone()).ok()?.timestamp())
     }
 
     /// Returns the readings of a time in days, and the days over which closeness fades.
@@ -216,7 +236,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn ago(&self, number: i32, unit: Unit) -> Option<(Vec<Days>, f32)> {
-        let middle = self.today.checked_sub(steps(unit, number)).ok()?;
+        let middle = self.day_ago(number, unit)?;
         // The longer ago, the less exact people are.
         let (exact, about, slack) = match unit {
             Unit::Hour | Unit::Day => (0, 0, 2.0),
@@ -228,6 +248,10 @@ impl<'a> Resolver<'a> {
             Some((middle.checked_sub(days.days()).ok()?, middle.checked_add(days.days()).ok()?, weight))
         };
         Some((vec![around(exact, 1.0)?, around(about, 0.85)?], slack))
+    }
+
+    fn day_ago(&self, number: i32, unit: Unit) -> Option<Date> {
+        self.today.checked_sub(steps(unit, number)).ok()
     }
 
     fn unit(&self, unit: Unit, step: i32) -> Option<(Vec<Days>, f32)> {

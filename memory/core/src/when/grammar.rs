@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         // Dates behind the words that are read cannot be found.
         let end = tokens.last().map_or(0, |token| token.range.end.saturating_add(MAX_DATE_BYTES));
         let read = text.get(..text.floor_char_boundary(end)).unwrap_or(text);
-        Self { calendar, tokens, digits: numeric::dates(read, calendar.month_first), is_person }
+        Self { calendar, tokens, digits: numeric::dates(read, calendar), is_person }
     }
 
     pub(super) fn find(&self) -> Option<Found> {
@@ -108,24 +108,20 @@ impl<'a> Reader<'a> {
             (Some(first), _) => first.named,
             (None, Named::Date { year, month, day: Some(_), .. }) => {
                 let day = i8::try_from(day?).ok().filter(|day| *day <= 31);
-                Named::Date { year, month, day: Some(day?), swapped: false, third: None, hour: None }
+                Named::Date { year, month, day: Some(day?), swapped: false, third: None, moment: None }
             }
             _ => return None,
         };
         // `March and May 2025` gives the year once.
         let named = match (named, second.named) {
-            (Named::Date { year: None, month, day, third, hour, .. }, Named::Date { year: Some(year), .. }) => {
-                Named::Date { year: Some(year), month, day, swapped: false, third, hour }
+            (Named::Date { year: None, month, day, third, moment, .. }, Named::Date { year: Some(year), .. }) => {
+                Named::Date { year: Some(year), month, day, swapped: false, third, moment }
             }
             (named, _) => named,
         };
         let (from, to) =
             (resolver.span(named, None, Relation::Within)?, resolver.span(second.named, None, Relation::Within)?);
-        let mut whole = to;
-        let (Some(range), Some(begins)) = (whole.ranges.first_mut(), from.ranges.first()) else { return None };
-        range.from = begins.from.min(range.from);
-        whole.ranges.truncate(1);
-        Some((whole, second.end))
+        Some((to.joined_with(&from)?, second.end))
     }
 
     /// Returns the longest time at a word, with the part of the day after or before it.
@@ -224,7 +220,7 @@ impl<'a> Reader<'a> {
     fn day_and_month(&self, at: usize) -> Option<(Named, usize)> {
         let named = |year, month, day| {
             let day = i8::try_from(day).ok().filter(|day| (1..=31).contains(day))?;
-            Some(Named::Date { year, month, day: Some(day), swapped: false, third: None, hour: None })
+            Some(Named::Date { year, month, day: Some(day), swapped: false, third: None, moment: None })
         };
         if let Some((day, after)) = self.number(at) {
             let (month, end) = self.any_month(self.skip(after))?;
@@ -258,7 +254,7 @@ impl<'a> Reader<'a> {
         let third = third.map(|(third, _)| third);
         if year.is_some() || third.is_some() {
             let end = if year.is_some() { end } else { after };
-            return Some((Named::Date { year, month, day: None, swapped: false, third, hour: None }, end));
+            return Some((Named::Date { year, month, day: None, swapped: false, third, moment: None }, end));
         }
         if let Some((which, end)) = self.which(after).filter(|_| !self.begins(after)) {
             return Some((Named::Month(month, which), end));

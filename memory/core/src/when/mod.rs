@@ -19,6 +19,7 @@ mod words;
 use std::ops::Range;
 
 use azera_types::Timestamp;
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 
 pub use clause::{Era, EventClause};
@@ -70,15 +71,27 @@ pub(crate) fn find(text: &str, calendar: &Calendar, is_person: &dyn Fn(&str) -> 
     grammar::Reader::new(text, calendar, is_person).find()
 }
 
-/// Returns the moment by which something was known that was known at a time which people write: a date, `June`, `last
-/// month`, or a moment by RFC 3339. Returns `None` for a text that names no time, or one with an open end.
+/// Returns the moment by which something was known at a time that people write: a date, `June`, `last month`, or a date
+/// with a time of day. A time of day without an offset from UTC is that of the place. `A year ago` ends with that day.
+/// Returns `None` for a text that names no time, or one with an open end.
 pub fn known_by(text: &str, calendar: &Calendar) -> Option<Timestamp> {
-    if let Ok(moment) = text.trim().parse() {
-        return Some(moment);
+    let text = text.trim();
+    let moment = text.parse::<Timestamp>().ok().or_else(|| local_moment(text, &calendar.zone));
+    if moment.is_some() {
+        return moment;
     }
     // A bare month is one behind a preposition.
-    let found = find(text, calendar, &|_| false).or_else(|| find(&format!("in {}", text.trim()), calendar, &|_| false));
+    let found = find(text, calendar, &|_| false).or_else(|| find(&format!("in {text}"), calendar, &|_| false));
     found?.span.known_by()
+}
+
+/// Returns the moment of a date with a time of day, in the zone that stands behind it or else in `zone`. Returns `None`
+/// for any other text, such as a date alone.
+fn local_moment(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let pieces = Pieces::parse(text).ok()?;
+    let zone = pieces.to_time_zone().ok()?.unwrap_or_else(|| zone.clone());
+    let at = pieces.date().to_datetime(pieces.time()?);
+    Some(at.to_zoned(zone).ok()?.timestamp())
 }
 
 /// A part of a day.
@@ -170,7 +183,8 @@ enum Named {
         /// True if day and month may be the other way round.
         swapped: bool,
         third: Option<Third>,
-        hour: Option<i8>,
+        /// The moment on that day, if a time of day is named.
+        moment: Option<Timestamp>,
     },
     Month(i8, Which),
     Year(i16),

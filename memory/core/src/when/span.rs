@@ -41,6 +41,8 @@ pub struct TimeSpan {
     pub(super) slack_days: f32,
     /// On which side the text speaks of.
     pub(super) relation: Relation,
+    /// Beginning and end of the named time itself, if the likeliest reading has hours or days around it.
+    pub(super) exact: Option<(Timestamp, Timestamp)>,
 }
 
 /// One reading of a time.
@@ -72,7 +74,19 @@ impl TimeSpan {
 
     /// Returns the moment of something that was said without naming a time.
     pub(crate) fn moment(at: Timestamp) -> Self {
-        Self { ranges: vec![Reading { from: at, to: at, weight: 1.0 }], slack_days: 1.0, relation: Relation::Within }
+        let ranges = vec![Reading { from: at, to: at, weight: 1.0 }];
+        Self { ranges, slack_days: 1.0, relation: Relation::Within, exact: None }
+    }
+
+    /// Returns the time from the beginning of `first` to the end of this one, in the likeliest reading of both.
+    pub(super) fn joined_with(mut self, first: &Self) -> Option<Self> {
+        let begins = first.ranges.first()?.from;
+        let range = self.ranges.first_mut()?;
+        range.from = begins.min(range.from);
+        self.ranges.truncate(1);
+        let begins = first.exact.map_or(begins, |(from, _)| from);
+        self.exact = self.exact.map(|(from, to)| (begins.min(from), to));
+        Some(self)
     }
 
     /// Returns the readings of a time that something is planned for, the likeliest first; nothing if the text speaks of
@@ -99,9 +113,11 @@ impl TimeSpan {
     /// Returns the moment by which something was known that was known at this time; `None` for a time with an open end.
     pub(crate) fn known_by(&self) -> Option<Timestamp> {
         let range = self.ranges.first()?;
+        // Hours or days around a time would tell what became known after it.
+        let (from, to) = self.exact.unwrap_or((range.from, range.to));
         match self.relation {
-            Relation::Within | Relation::Until => Some(range.to),
-            Relation::Before => Some(range.from),
+            Relation::Within | Relation::Until => Some(to),
+            Relation::Before => Some(from),
             Relation::After | Relation::Since => None,
         }
     }
@@ -173,7 +189,7 @@ mod tests {
 
     fn span(relation: Relation) -> TimeSpan {
         let (from, to) = (time("2026-03-14T00:00:00Z"), time("2026-03-15T00:00:00Z"));
-        TimeSpan { ranges: vec![Reading { from, to, weight: 1.0 }], slack_days: 4.0, relation }
+        TimeSpan { ranges: vec![Reading { from, to, weight: 1.0 }], slack_days: 4.0, relation, exact: None }
     }
 
     #[test]

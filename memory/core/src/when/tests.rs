@@ -139,6 +139,91 @@ fn days_are_those_of_the_zone_and_the_hemisphere() {
     assert_eq!(days("on 02/03/2026", &calendar(), &[]).as_deref(), Some("2026-03-02..2026-03-02"));
 }
 
+/// A Monday noon in Berlin.
+fn berlin() -> Calendar {
+    Calendar::new("2026-07-20T10:00:00Z".parse().unwrap(), TimeZone::get("Europe/Berlin").unwrap())
+}
+
+#[test]
+fn what_was_known_at_a_time_of_day_ends_at_that_moment() {
+    for (text, want) in [
+        ("2026-06-30T10:00:00Z", "2026-06-30T10:00:00Z"),
+        ("2026-06-30T10:00:00-04:00", "2026-06-30T14:00:00Z"),
+        ("2026-06-30T10:00:00", "2026-06-30T08:00:00Z"),
+        (" 2026-06-30 10:00 ", "2026-06-30T08:00:00Z"),
+        ("2026-06-30T10", "2026-06-30T08:00:00Z"),
+        ("20260630T101530", "2026-06-30T08:15:30Z"),
+        ("2026-06-30T23:30", "2026-06-30T21:30:00Z"),
+        ("2026-06-30T10:00[Asia/Tokyo]", "2026-06-30T01:00:00Z"),
+        ("2026-06-30 10:00:00 +0200", "2026-06-30T08:00:00Z"),
+        ("at 2026-06-30 10:00", "2026-06-30T08:00:00Z"),
+        ("before 2026-06-30T10:00", "2026-06-30T08:00:00Z"),
+        ("between 2026-06-30T08:00 and 2026-06-30T10:00", "2026-06-30T08:00:00Z"),
+        // The clocks skip this time in spring, and show it twice in autumn.
+        ("2026-03-29T02:30", "2026-03-29T01:30:00Z"),
+        ("2026-10-25T02:30", "2026-10-25T00:30:00Z"),
+        ("by 2026-10-25T01:30:00Z", "2026-10-25T01:30:00Z"),
+    ] {
+        assert_eq!(known_by(text, &berlin()), Some(want.parse().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn what_was_known_at_a_day_ends_with_that_day() {
+    for (text, want) in [
+        ("2026-06-30", "2026-06-30T22:00:00Z"),
+        ("June", "2026-06-30T22:00:00Z"),
+        ("last month", "2026-06-30T22:00:00Z"),
+        ("a year ago", "2025-07-20T22:00:00Z"),
+        ("two months ago", "2026-05-20T22:00:00Z"),
+        ("vor zwei Monaten", "2026-05-20T22:00:00Z"),
+        ("before two months ago", "2026-05-19T22:00:00Z"),
+        ("a week ago", "2026-07-13T22:00:00Z"),
+        ("two hours ago", "2026-07-20T08:00:00Z"),
+    ] {
+        assert_eq!(known_by(text, &berlin()), Some(want.parse().unwrap()), "{text}");
+    }
+    for text in ["porridge", "since June", "after 2026-06-30T10:00"] {
+        assert_eq!(known_by(text, &berlin()), None, "{text}");
+    }
+}
+
+#[test]
+fn hours_are_those_of_the_clock_also_on_days_on_which_it_changes() {
+    let berlin = berlin();
+    for (text, from, to) in [
+        ("at 2026-06-30T10:00", "2026-06-30T07:00:00Z", "2026-06-30T10:00:00Z"),
+        ("at 2026-03-29T11:00", "2026-03-29T08:00:00Z", "2026-03-29T11:00:00Z"),
+        ("at 2026-10-25T11:00", "2026-10-25T09:00:00Z", "2026-10-25T12:00:00Z"),
+        ("the morning of 29 March 2026", "2026-03-29T03:00:00Z", "2026-03-29T10:00:00Z"),
+        ("the morning of 25 October 2026", "2026-10-25T04:00:00Z", "2026-10-25T11:00:00Z"),
+        ("the evening of 28 March 2026", "2026-03-28T16:00:00Z", "2026-03-29T01:00:00Z"),
+    ] {
+        let span = find(text, &berlin, &|_| false).unwrap().span;
+        let likeliest = (span.ranges[0].from, span.ranges[0].to);
+        assert_eq!(likeliest, (from.parse().unwrap(), to.parse().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn a_time_with_an_offset_is_on_the_day_that_it_has_in_the_place() {
+    let tokyo = Calendar::new(NOW.parse().unwrap(), TimeZone::get("Asia/Tokyo").unwrap());
+    for (text, day) in [
+        ("What did I say at 2026-02-14T23:30:00Z?", "2026-02-15"),
+        ("What did I say at 2026-02-14T23:30+02:00?", "2026-02-15"),
+        ("What did I say at 2026-02-14T21:00-05?", "2026-02-15"),
+        ("What did I say at 2026-02-14 21:00:00 -0500?", "2026-02-15"),
+        ("What did I say at 2026-02-14 10:00:00+09:00?", "2026-02-14"),
+        ("What did I say at 2026-02-14T10:00?", "2026-02-14"),
+        // No offset, but from when until when.
+        ("What did I say on 2026-02-14 10:00-11:30?", "2026-02-14"),
+        // No place has this offset.
+        ("What did I say at 2026-02-14T10:00-99:00?", "2026-02-14"),
+    ] {
+        assert_eq!(days(text, &tokyo, &[]), Some(format!("{day}..{day}")), "{text}");
+    }
+}
+
 #[test]
 fn no_text_breaks_the_reader() {
     for text in [
