@@ -394,6 +394,11 @@ impl Config {
         self.surroundings.mcp_key.as_ref().map(crate::Secret::expose)
     }
 
+    /// Returns the folder in which the coding assistant that calls `azera hook` began its session: `CLAUDE_PROJECT_DIR`.
+    pub fn assistant_project_dir(&self) -> Option<&Path> {
+        self.surroundings.assistant_project_dir.as_deref()
+    }
+
     /// Returns true if a terminal may be written to in colour. This does not check whether there is a terminal.
     pub fn colour(&self) -> bool {
         !self.surroundings.colourless

@@ -20,6 +20,8 @@ pub(crate) struct Surroundings {
     pub(crate) log: Option<String>,
     /// AZERA_MCP_KEY.
     pub(crate) mcp_key: Option<Secret>,
+    /// CLAUDE_PROJECT_DIR.
+    pub(crate) assistant_project_dir: Option<PathBuf>,
     /// True if NO_COLOR is set or the terminal has no colours.
     pub(crate) colourless: bool,
     /// True if CI is set: nobody answers a question.
@@ -54,6 +56,7 @@ impl Surroundings {
             config: text("AZERA_CONFIG").map(PathBuf::from),
             log: text("AZERA_LOG").cloned(),
             mcp_key: text("AZERA_MCP_KEY").cloned().map(Secret::new),
+            assistant_project_dir: folder("CLAUDE_PROJECT_DIR"),
             // As no-color.org asks, any non-empty value counts.
             colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
             in_ci: text("CI").is_some(),

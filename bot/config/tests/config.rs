@@ -359,6 +359,17 @@ fn the_log_and_colours_follow_the_environment() {
 }
 
 #[test]
+fn the_assistant_names_the_folder_of_its_session() {
+    let check = |env: &[(&str, &str)], folder: Option<&str>| {
+        assert_eq!(load("", env).unwrap().assistant_project_dir(), folder.map(Path::new), "{env:?}");
+    };
+    check(&[], None);
+    check(&[("CLAUDE_PROJECT_DIR", "/home/ann/gate")], Some("/home/ann/gate"));
+    check(&[("CLAUDE_PROJECT_DIR", "")], None);
+    check(&[("CLAUDE_PROJECT_DIR", "gate")], None);
+}
+
+#[test]
 fn a_file_beyond_the_limit_is_rejected() {
     let limit = usize::try_from(azera_config::MAX_FILE_BYTES).unwrap();
     assert!(load(&"#".repeat(limit), &[]).is_ok());

@@ -79,6 +79,12 @@ struct Block {
     call: Call,
 }
 
+/// Where a line of a transcript was written.
+#[derive(Deserialize)]
+struct Whereabouts {
+    cwd: Option<String>,
+}
+
 /// A session that is being read.
 struct Session {
     chat: Arc<SourceChat>,
@@ -127,6 +133,21 @@ pub(crate) fn read(source: &Source, input: impl BufRead, take: &mut Take<'_>) ->
         }
     }
     Ok(())
+}
+
+/// Returns the folder in which the session of a Claude Code transcript began: the first one that a line names. Returns
+/// `None` if no line names one, or if the input fails before.
+pub fn first_folder(input: impl BufRead) -> Option<String> {
+    let mut lines = Lines::new(input);
+    let mut line = Vec::new();
+    while let Some(read) = lines.next(&mut line).ok()? {
+        if let Line::Whole = read
+            && let Ok(Whereabouts { cwd: Some(folder) }) = serde_json::from_slice(&line)
+        {
+            return Some(folder);
+        }
+    }
+    None
 }
 
 /// A transcript that is being read.

@@ -27,6 +27,7 @@ use std::ops::ControlFlow;
 use azera_types::TimeZone;
 use thiserror::Error;
 
+pub use claude_code::first_folder;
 pub use commands::MAX_COMMAND_BYTES;
 pub use format::{Format, HEAD_BYTES, UnknownFormat};
 pub use message::{Flaw, Found, ImportedMessage, Ran, RanCommand, Role, SourceAuthor, SourceChat};

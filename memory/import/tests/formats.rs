@@ -3,7 +3,7 @@
 use std::io::BufReader;
 use std::ops::ControlFlow;
 
-use azera_import::{Format, Found, HEAD_BYTES, ReadError, Role, Source, read};
+use azera_import::{Format, Found, HEAD_BYTES, ReadError, Role, Source, first_folder, read};
 use azera_types::TimeZone;
 use proptest::prelude::*;
 
@@ -82,6 +82,17 @@ fn a_transcript_of_claude_code_is_read() {
         "12 2026-03-01T10:01:00Z Owner s1/u8 User: Thank you.",
     ];
     check(Format::ClaudeCode, CLAUDE_CODE, &want);
+}
+
+#[test]
+fn a_session_began_in_the_first_folder_of_its_transcript() {
+    let first = |text: &str| first_folder(BufReader::with_capacity(5, text.as_bytes()));
+    let moved = r#"{"type":"user","uuid":"u9","sessionId":"s1","cwd":"/home/ann/boat","message":{"role":"user","content":"Go."}}"#;
+    assert_eq!(first(&format!("{CLAUDE_CODE}{moved}\n")).as_deref(), Some("/home/ann/gate"));
+    assert_eq!(first(moved).as_deref(), Some("/home/ann/boat"));
+    for nowhere in ["", "this is not JSON\n", "{\"cwd\":7}\n{\"cwd\":null}\n{}\n[]\n"] {
+        assert_eq!(first(nowhere), None, "{nowhere}");
+    }
 }
 
 /// Calls of tools in a session. Their outputs and their secrets are left out.

@@ -41,7 +41,7 @@ const MAX_START_TOKENS: usize = 32_000;
 /// Prints what is remembered of the project. Prints nothing if nothing is.
 async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
-    let project = session.project(options.project.as_deref())?;
+    let project = session.project(options.project.as_deref(), config.assistant_project_dir())?;
     let target = Target::new(config, &options.viewer, Some(&project))?;
     let text = if DataFolder::is_taken(&config.data_dir()?) {
         match ask_running(config, options, project, tokens).await {
@@ -89,7 +89,6 @@ pub fn remembered(memory: &Memory, projects: &Projects, target: &Target, tokens:
 /// Imports the transcript, or leaves that to the running Azera.
 async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
-    let project = session.project(options.project.as_deref())?;
     let path = session.transcript_path.clone().context("the assistant named no transcript (transcript_path)")?;
     // A pipe could hold the session up for ever, and to refuse one must not end it.
     if path.exists()
@@ -98,6 +97,9 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
         eprintln!("azera: nothing is learnt from this session: {error:#}");
         return Ok(());
     }
+    // The whole transcript goes into one project, so the folder that the session works in now does not choose it.
+    let began_in = session.began_in(config.assistant_project_dir());
+    let project = session.project(options.project.as_deref(), began_in.as_deref())?;
     // The Azera that imports it works in another folder.
     let path = std::path::absolute(&path).with_context(|| format!("finding {}", path.display()))?;
     let data = config.data_dir()?;

@@ -1,9 +1,11 @@
 //! What a coding assistant passes to a hook.
 
-use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use azera_import::first_folder;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,7 +17,7 @@ const MAX_INPUT_BYTES: u64 = 1 << 20;
 pub struct Session {
     /// The transcript so far.
     pub transcript_path: Option<PathBuf>,
-    /// The folder that the session works in.
+    /// The folder that the session works in now. A session changes it, such as when it enters a worktree.
     cwd: Option<PathBuf>,
     /// The event that the hook was called for.
     hook_event_name: Option<String>,
@@ -42,13 +44,23 @@ impl Session {
         }
     }
 
-    /// Returns the project's name: the given one, or that of the folder with the session's `.git`, or that of its folder.
-    pub fn project(&self, given: Option<&str>) -> anyhow::Result<String> {
+    /// Returns the folder that the session began in: the one that the assistant's variable names, or else the first one
+    /// in the transcript. The transcript must be a regular file, because reading another one may never end.
+    pub fn began_in(&self, named: Option<&Path>) -> Option<PathBuf> {
+        named.map(Path::to_path_buf).or_else(|| {
+            let transcript = File::open(self.transcript_path.as_ref()?).ok()?;
+            first_folder(BufReader::new(transcript)).map(PathBuf::from).filter(|folder| folder.is_absolute())
+        })
+    }
+
+    /// Returns the project's name: the given one, or that of the folder with the `.git` around `folder`, or that of
+    /// `folder` itself. Without `folder`, the one that the session works in now counts.
+    pub fn project(&self, given: Option<&str>, folder: Option<&Path>) -> anyhow::Result<String> {
         if let Some(given) = given {
             return Ok(given.to_owned());
         }
-        let here = match &self.cwd {
-            Some(cwd) => cwd.clone(),
+        let here = match folder.or(self.cwd.as_deref()) {
+            Some(folder) => folder.to_path_buf(),
             None => std::env::current_dir().context("finding the current folder")?,
         };
         let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);

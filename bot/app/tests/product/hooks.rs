@@ -1,6 +1,6 @@
 //! `azera hook` and `azera import` beside a running Azera: sessions are told what is remembered, and no end of one is lost.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -116,6 +116,74 @@ fn a_transcript_is_found_from_every_folder() {
     std::fs::write(&other, transcript("s2", &[("user", "The gate is closed.")])).expect("a file");
     stop(home, &other);
     assert!(!waits(home) && finds(home, "heliotrope"));
+}
+
+/// Calls a hook with the variable that Claude Code sets, and returns its output.
+#[track_caller]
+fn hook_of_claude(home: &Path, what: &str, input: &Value, project_dir: &Path, arguments: &[&str]) -> String {
+    let data = home.join("data");
+    let arguments = [&["hook", what], arguments, &["--data", data.to_str().expect("a path")]].concat();
+    let mut hook = command(home, &arguments);
+    let output = crate::fed(hook.env("CLAUDE_PROJECT_DIR", project_dir), &input.to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Makes two repositories. The second one is a worktree, which has a file `.git`.
+fn repositories(home: &Path) -> (PathBuf, PathBuf) {
+    let (gate, boat) = (home.join("gate"), home.join("boat"));
+    std::fs::create_dir_all(gate.join(".git")).expect("a folder");
+    std::fs::create_dir_all(&boat).expect("a folder");
+    std::fs::write(boat.join(".git"), "gitdir: ../gate/.git/worktrees/boat\n").expect("a file");
+    (gate, boat)
+}
+
+/// A line of a transcript, written in a folder.
+fn said_in(folder: &Path, session: &str, minute: u32, said: &str) -> String {
+    let line = serde_json::json!({
+        "type": "user", "uuid": format!("{session}-{minute}"), "sessionId": session, "cwd": folder,
+        "timestamp": format!("2026-03-01T10:{minute:02}:00Z"), "message": {"role": "user", "content": said},
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_session_that_enters_another_folder_stays_in_its_project() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (gate, boat) = repositories(home);
+    let (file, ann) = (home.join("session.jsonl"), ["--as", "Ann"]);
+    let begun = said_in(&gate, "s1", 0, "The lighthouse opens with a heliotrope key.");
+    std::fs::write(&file, &begun).expect("a file");
+    hook(home, "stop", "Stop", &file, &gate, &ann);
+    std::fs::write(&file, begun + &said_in(&boat, "s1", 1, "The zeppelin test still fails.")).expect("a file");
+    hook(home, "stop", "Stop", &file, &boat, &ann);
+    let told = context(&hook(home, "start", "SessionStart", &file, &gate, &ann));
+    assert!(told.contains("zeppelin"), "{told}");
+    assert_eq!(hook(home, "start", "SessionStart", &file, &boat, &ann), "", "it is another project");
+    let listed: Value = serde_json::from_str(&run(home, &["import", "--list", "--json", "--as", "Ann"])).expect("JSON");
+    assert_eq!((listed.as_array().map(Vec::len), &listed[0]["messages"]), (Some(1), &2.into()), "{listed}");
+}
+
+#[test]
+fn the_assistants_variable_names_the_project_unless_an_option_does() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (gate, boat) = repositories(home);
+    let (tower, file, ann) = (home.join("tower"), home.join("session.jsonl"), ["--as", "Ann"]);
+    std::fs::write(&file, said_in(&gate, "s1", 0, "The lighthouse opens with a heliotrope key.")).expect("a file");
+    let ended = serde_json::json!({"transcript_path": file, "cwd": boat, "hook_event_name": "Stop"});
+    assert_eq!(hook_of_claude(home, "stop", &ended, &tower, &ann), "");
+    let begins = serde_json::json!({"cwd": gate, "hook_event_name": "SessionStart"});
+    let told = context(&hook_of_claude(home, "start", &begins, &tower, &ann));
+    assert!(told.contains("heliotrope"), "{told}");
+    for folder in [&gate, &boat] {
+        assert_eq!(hook_of_claude(home, "start", &begins, folder, &ann), "", "{}", folder.display());
+    }
+    let shed = ["--as", "Ann", "--project", "shed"];
+    assert_eq!(hook_of_claude(home, "start", &begins, &tower, &shed), "", "the option has the last word");
+    hook_of_claude(home, "stop", &ended, &tower, &shed);
+    assert!(context(&hook_of_claude(home, "start", &begins, &tower, &shed)).contains("heliotrope"));
 }
 
 /// `azera chat` serves no web. A session starts all the same, and is told why it knows nothing.

@@ -230,7 +230,7 @@ pub fn transcript(session: &str, said: &[(&str, &str)]) -> String {
     for (number, (role, said)) in said.iter().enumerate() {
         let line = json!({
             "type": role, "uuid": format!("{session}-{number}"), "sessionId": session,
-            "timestamp": format!("2026-03-01T10:{number:02}:00Z"), "cwd": "/nowhere",
+            "timestamp": format!("2026-03-01T10:{number:02}:00Z"),
             "message": {"role": role, "content": [{"type": "text", "text": said}]},
         });
         writeln!(text, "{line}").expect("a text takes everything");

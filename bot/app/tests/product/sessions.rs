@@ -14,7 +14,7 @@ fn session_with_commands(session: &str, day: u32, lines: &[(&str, &str)]) -> Str
     let line = |number: usize, role: &str, content: Value| {
         json!({
             "type": role, "uuid": format!("{session}-{number}"), "sessionId": session,
-            "timestamp": format!("2026-03-{day:02}T10:{number:02}:00Z"), "cwd": "/nowhere",
+            "timestamp": format!("2026-03-{day:02}T10:{number:02}:00Z"),
             "message": {"role": role, "content": content},
         })
     };
