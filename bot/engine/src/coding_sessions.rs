@@ -164,6 +164,8 @@ impl Engine {
     ) -> Result<Option<String>, Error> {
         let projects = self.0.services.config.projects.clone();
         let person = at.person.clone();
+        // A project is shown only in its person's direct messages, which belong to no realm with a zone of its own.
+        let zone = self.0.minds.configured_zone();
         let read = move |memory: &Memory, read_scope: &ReadScope| {
             let named = about_projects(read_scope, Some(project.as_str()));
             let grants = named.as_ref().map(ReadScope::grants).unwrap_or_default();
@@ -172,7 +174,7 @@ impl Engine {
             let own = realms().find(|realm| project_owner(realm).as_ref() == Some(&person));
             let Some(realm) = own.or_else(|| realms().next()) else { return Ok(None) };
             let elsewhere = Elsewhere::new(&projects, read_scope, realm);
-            project_context(memory, read_scope, realm, &elsewhere, tokens).map(Some)
+            project_context(memory, read_scope, realm, &elsewhere, tokens, &zone).map(Some)
         };
         self.of_projects(platform, &at, None, read).await
     }

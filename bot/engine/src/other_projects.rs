@@ -10,9 +10,10 @@ use std::collections::HashSet;
 
 use azera_config::Projects;
 use azera_memory::{Error, Memory, MemoryRow, Procedure, ReadScope, project_name, project_owner};
-use azera_types::{PersonId, RealmId, Scope, folded_project_name};
+use azera_types::{PersonId, RealmId, Scope, TimeZone, folded_project_name};
 
-use crate::project_context::{MARKED, day, one_line, steps_of};
+use crate::project_context::{MARKED, one_line, steps_of};
+use crate::zones::day;
 
 /// Every project, in the setting `projects.shared`.
 const EVERY: &str = "*";
@@ -88,9 +89,9 @@ impl Convention {
         Some(self.projects.len()).filter(|projects| *projects >= IN_MANY).unwrap_or(0)
     }
 
-    fn line(&self) -> String {
+    fn line(&self, zone: &TimeZone) -> String {
         let row = &self.newest;
-        let (name, text, day, id) = (name_of(&row.scope), one_line(row.gist(), MAX_CHARS), day(row.at), row.id);
+        let (name, text, day, id) = (name_of(&row.scope), one_line(row.gist(), MAX_CHARS), day(row.at, zone), row.id);
         let many = match self.in_many() {
             0 => String::new(),
             projects => format!(", in {projects} projects"),
@@ -137,21 +138,28 @@ impl Elsewhere {
         Self { read_scope: None, unnamed: Vec::new() }
     }
 
-    /// Returns the lines to tell, the commands first. What the project itself knows is left out.
+    /// Returns the lines to tell, the commands first, in the days of `zone`. What the project itself knows is left out.
     pub(crate) fn lines(
         &self,
         memory: &Memory,
         person: &PersonId,
         own: &[Procedure],
         own_marked: &[MemoryRow],
+        zone: &TimeZone,
     ) -> Result<Vec<String>, Error> {
         let Some(read_scope) = &self.read_scope else { return Ok(Vec::new()) };
-        let mut lines = self.commands(memory, read_scope, own)?;
-        lines.extend(self.conventions(memory, read_scope, person, own_marked)?);
+        let mut lines = self.commands(memory, read_scope, own, zone)?;
+        lines.extend(self.conventions(memory, read_scope, person, own_marked, zone)?);
         Ok(lines)
     }
 
-    fn commands(&self, memory: &Memory, read_scope: &ReadScope, own: &[Procedure]) -> Result<Vec<String>, Error> {
+    fn commands(
+        &self,
+        memory: &Memory,
+        read_scope: &ReadScope,
+        own: &[Procedure],
+        zone: &TimeZone,
+    ) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         let mut told: Vec<String> = own.iter().map(steps_of).collect();
         for one in memory.sessions().learnt(read_scope)?.procedures {
@@ -160,7 +168,7 @@ impl Elsewhere {
                 break;
             }
             if one.is_proven && one.sure >= SURE && self.is_general(&steps) && !told.contains(&steps) {
-                let (name, worked, tries, last) = (name_of(&one.scope), one.worked, one.tries, day(one.span.1));
+                let (name, worked, tries, last) = (name_of(&one.scope), one.worked, one.tries, day(one.span.1, zone));
                 lines.push(format!("- {name}: {steps} (worked {worked} of {tries} times, last {last})"));
                 told.push(steps);
             }
@@ -176,6 +184,7 @@ impl Elsewhere {
         read_scope: &ReadScope,
         person: &PersonId,
         own: &[MemoryRow],
+        zone: &TimeZone,
     ) -> Result<Vec<String>, Error> {
         let own: HashSet<String> = own.iter().map(|row| folded(row.gist())).collect();
         let mut marked = Vec::new();
@@ -201,7 +210,7 @@ impl Elsewhere {
         }
         found.retain(|convention| convention.is_preference || convention.in_many() > 0);
         found.sort_by_key(|convention| Reverse(convention.in_many()));
-        Ok(found.iter().take(PREFERENCES).map(Convention::line).collect())
+        Ok(found.iter().take(PREFERENCES).map(|convention| convention.line(zone)).collect())
     }
 
     /// Returns true if a text holds for other projects and tells nobody where something is, how to get in, or which projects

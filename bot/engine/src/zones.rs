@@ -61,7 +61,8 @@ impl MindService {
         Ok(named.and_then(|name| TimeZone::get(&name).ok()).unwrap_or_else(|| self.configured_zone()))
     }
 
-    fn configured_zone(&self) -> TimeZone {
+    /// Returns the time zone of places without one of their own.
+    pub(crate) fn configured_zone(&self) -> TimeZone {
         TimeZone::get(&self.services.config.garden.time_zone).unwrap_or(TimeZone::UTC)
     }
 }

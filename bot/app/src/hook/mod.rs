@@ -12,7 +12,7 @@ use azera_config::{Config, Projects};
 use azera_engine::{Elsewhere, project_context};
 use azera_import::Format;
 use azera_memory::{Memory, ReadScope};
-use azera_types::{ReadableScopes, SystemClock};
+use azera_types::{ReadableScopes, SystemClock, TimeZone};
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
@@ -57,7 +57,7 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
         if options.viewer.persona.is_some() {
             target.check(&stores.memory)?;
         }
-        remembered(&stores.memory, &config.projects, &target, tokens)?
+        remembered(&stores.memory, &config.projects, &target, tokens, &zone(config))?
     };
     if !text.is_empty() {
         println!("{}", session.answer(&text));
@@ -74,8 +74,14 @@ async fn ask_running(config: &Config, options: &HookSession, project: String, to
 }
 
 /// Returns what is remembered of the target's project, for its person, and what the person's other projects tell it if they
-/// are shared.
-pub fn remembered(memory: &Memory, projects: &Projects, target: &Target, tokens: usize) -> anyhow::Result<String> {
+/// are shared. Days are those of `zone`.
+pub fn remembered(
+    memory: &Memory,
+    projects: &Projects,
+    target: &Target,
+    tokens: usize,
+    zone: &TimeZone,
+) -> anyhow::Result<String> {
     let Some(project) = &target.project else { return Ok(String::new()) };
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
     // The person alone reads their projects, as in their direct messages.
@@ -83,7 +89,7 @@ pub fn remembered(memory: &Memory, projects: &Projects, target: &Target, tokens:
     let reach = ReadableScopes { realms, ..ReadableScopes::default() };
     let own = Target { project: None, ..target.clone() }.place()?;
     let elsewhere = Elsewhere::new(projects, &ReadScope::in_place(target.persona.clone(), &own, &reach), project);
-    Ok(project_context(memory, &read_scope, project, &elsewhere, tokens.min(MAX_START_TOKENS))?)
+    Ok(project_context(memory, &read_scope, project, &elsewhere, tokens.min(MAX_START_TOKENS), zone)?)
 }
 
 /// Imports the transcript, or leaves that to the running Azera.

@@ -112,7 +112,7 @@ pub fn check_is_file(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the zone of times without one.
+/// Returns the configured time zone: that of shown days, and of imported times without a zone.
 pub fn zone(config: &Config) -> TimeZone {
     TimeZone::get(&config.gardener.time_zone).unwrap_or(TimeZone::UTC)
 }
@@ -172,14 +172,14 @@ async fn list(config: &Config, options: &ImportOptions) -> anyhow::Result<ExitCo
         println!("{}", serde_json::to_string_pretty(&imports)?);
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", listed(&imports, &options.viewer.name));
+    println!("{}", listed(&imports, &options.viewer.name, &zone(config)));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the imports of a person in words, a line for each.
-pub fn listed(imports: &[ImportSummary], name: &str) -> String {
+/// Returns the imports of a person in words, a line for each, with its day in `zone`.
+pub fn listed(imports: &[ImportSummary], name: &str, zone: &TimeZone) -> String {
     let line = |import: &ImportSummary| {
-        let (day, scope) = (import.file.last_at.strftime("%Y-%m-%d"), &import.scope);
+        let (day, scope) = (import.file.last_at.to_zoned(zone.clone()).strftime("%F"), &import.scope);
         let unsearched = match import.unsearched {
             0 => String::new(),
             left => format!(", to search: {left}"),
@@ -211,4 +211,35 @@ async fn undo(config: &Config, options: &ImportOptions, id: &str) -> anyhow::Res
 fn name_of(path: &Path) -> anyhow::Result<String> {
     let name = path.file_name().with_context(|| format!("{} is no file", path.display()))?;
     Ok(name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_memory::ImportedFile;
+    use azera_types::{PersonaId, Scope, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn imports_are_listed_with_their_days_in_the_time_zone() {
+        let at: Timestamp = "2026-03-14T23:30:00Z".parse().unwrap();
+        let import = ImportSummary {
+            id: "3f2a91c07b".to_owned(),
+            file: ImportedFile {
+                name: "chat.json".to_owned(),
+                format: "chatgpt".to_owned(),
+                first_at: at,
+                last_at: at,
+            },
+            persona: PersonaId::new("azera").unwrap(),
+            scope: Scope::Global,
+            chats: 1,
+            messages: 2,
+            unsearched: 0,
+        };
+        for (zone, day) in [("UTC", "2026-03-14"), ("Europe/Berlin", "2026-03-15")] {
+            let line = listed(std::slice::from_ref(&import), "Ann", &TimeZone::get(zone).unwrap());
+            assert!(line.starts_with(&format!("3f2a91c07b  {day}  chatgpt ")), "{line}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use super::guests::join;
 use super::{Host, Speaker};
 use crate::cli::Viewer;
 use crate::hook::remembered;
-use crate::import::Target;
+use crate::import::{Target, zone};
 
 /// Longest wait. A coding session does not wait longer for its beginning.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,9 +38,10 @@ impl Question {
         let viewer = Viewer { name: self.name, persona: Some(self.persona) };
         let target = Target::new(&host.config, &viewer, Some(&self.project))?;
         let (memory, projects, tokens) = (host.memory.clone(), host.config.projects.clone(), self.tokens);
+        let zone = zone(&host.config);
         let answering = move || {
             target.check(&memory)?;
-            remembered(&memory, &projects, &target, tokens)
+            remembered(&memory, &projects, &target, tokens, &zone)
         };
         tokio::task::spawn_blocking(answering).await?
     }

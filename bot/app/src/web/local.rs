@@ -151,7 +151,7 @@ impl RunningCommands {
     async fn list(&self, name: String) -> anyhow::Result<CommandReport> {
         let target = Target::new(&self.config, &Viewer { name: name.clone(), persona: None }, None)?;
         let imports = self.blocking(move |memory| Ok(memory.imports().list(&target.person.id)?)).await?;
-        let words = listed(&imports, &name);
+        let words = listed(&imports, &name, &zone(&self.config));
         Ok(CommandReport { report: serde_json::to_value(imports)?, words, interrupted: false })
     }
 
@@ -194,8 +194,8 @@ impl LocalCommands for RunningCommands {
     async fn project_context(&self, asked: ProjectAsked) -> Result<String, CommandRefused> {
         let ProjectAsked { name, persona, project, tokens } = asked;
         let target = self.target(name, persona, Some(&project)).map_err(refused)?;
-        let projects = self.config.projects.clone();
-        self.blocking(move |memory| hook::remembered(memory, &projects, &target, tokens)).await.map_err(refused)
+        let (projects, zone) = (self.config.projects.clone(), zone(&self.config));
+        self.blocking(move |memory| hook::remembered(memory, &projects, &target, tokens, &zone)).await.map_err(refused)
     }
 
     fn take_in_transcripts(&self) {

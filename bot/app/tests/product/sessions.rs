@@ -99,6 +99,31 @@ fn the_next_session_is_told_what_works_and_what_is_open() {
     assert_eq!(stats["commands"], json!(0), "{stats}");
 }
 
+/// When these sessions end, the next day has begun in the configured time zone.
+#[test]
+fn a_session_is_told_the_days_of_the_configured_time_zone() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (file, folder) = (home.join("session.jsonl"), home.join(".config/azera"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let settings = "[gardener]\ntime_zone = \"Pacific/Kiritimati\"\n[projects]\nshared = [\"*\"]\n";
+    std::fs::write(folder.join("azera.toml"), settings).expect("a file");
+    for day in 1..7 {
+        let lines = [("user", "Mend the hinge."), ("+", "make heliotrope-lint"), ("assistant", "Done.")];
+        std::fs::write(&file, session_with_commands(&format!("s{day}"), day, &lines)).expect("a file");
+        hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "gate"]);
+    }
+    let start = |project: &str| {
+        context(&hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", project]))
+    };
+    let told = start("gate");
+    for line in ["worked 6 of 6 times, last 2026-03-07)", "How the session of 2026-03-07 ended"] {
+        assert!(told.contains(line), "{told}");
+    }
+    let others = start("boat");
+    assert!(others.contains("- gate: `make heliotrope-lint` (worked 6 of 6 times, last 2026-03-07)"), "{others}");
+}
+
 /// A project that its person shares tells their other projects which commands work, and nothing else does.
 #[test]
 fn a_shared_project_tells_what_works_in_it_and_a_private_one_hears_nothing() {

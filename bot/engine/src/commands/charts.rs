@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use azera_adapter::{Bar, Chart, Column, Theme};
 use azera_affect::State;
 use azera_memory::{Stats, week_begins, week_of};
-use azera_types::{Scope, Timestamp};
+use azera_types::{Scope, TimeZone, Timestamp};
 
 /// Number of weeks shown, including this one.
 pub(super) const WEEKS: i64 = 12;
@@ -53,7 +53,8 @@ pub(super) fn weeks(stats: &Stats, now: Timestamp) -> Vec<(Timestamp, usize)> {
     counted.skip_while(|(_, count)| *count == 0).collect()
 }
 
-pub(super) fn of_memory(stats: &Stats, now: Timestamp, theme: Theme) -> Chart {
+/// Returns a chart of memories by kind and by week. Its days are those of `zone`.
+pub(super) fn of_memory(stats: &Stats, now: Timestamp, zone: &TimeZone, theme: Theme) -> Chart {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     let mut places: BTreeMap<&Scope, usize> = BTreeMap::new();
     for (kind, scope, count) in &stats.counts {
@@ -67,8 +68,8 @@ pub(super) fn of_memory(stats: &Stats, now: Timestamp, theme: Theme) -> Chart {
         value: count.to_string(),
     });
     let columns = (0_i64..).zip(weeks(stats, now)).map(|(number, (begins, value))| {
-        let label = if number % DATED == 0 { begins.strftime("%m-%d").to_string() } else { String::new() };
-        Column { label, value }
+        let date = || begins.to_zoned(zone.clone()).strftime("%m-%d").to_string();
+        Column { label: if number % DATED == 0 { date() } else { String::new() }, value }
     });
     let mut caption: String = places.into_iter().map(|(scope, count)| format!("- {count} from {scope}\n")).collect();
     if stats.queued > 0 {
@@ -107,15 +108,18 @@ mod tests {
             queued: 2,
             weeks: BTreeMap::from([(this, 7), (this - 2, 4), (this - 11, 1), (this - 12, 29)]),
         };
-        let chart = of_memory(&stats, now, Theme::Light);
+        let chart = of_memory(&stats, now, &TimeZone::UTC, Theme::Light);
         let bars: Vec<_> = chart.bars.iter().map(|bar| (bar.label.as_str(), bar.percent, bar.value.as_str())).collect();
         assert_eq!(bars, [("fact", 2, "1"), ("message", 100, "40")]);
         let values: Vec<usize> = chart.columns.iter().map(|column| column.value).collect();
         assert_eq!(values, [1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 7]);
         let dated: Vec<&str> = chart.columns.iter().map(|column| column.label.as_str()).collect();
         assert_eq!(dated, ["06-22", "", "", "07-13", "", "", "08-03", "", "", "08-24", "", ""]);
+        // There it is still Sunday when a week begins.
+        let zone = TimeZone::get("America/New_York").unwrap();
+        assert_eq!(of_memory(&stats, now, &zone, Theme::Light).columns[0].label, "06-21");
         assert_eq!(chart.caption, "- 11 from realm:guild\n- 30 from global\n2 are still being indexed.");
-        assert_eq!(of_memory(&Stats::default(), now, Theme::Dark).columns, []);
+        assert_eq!(of_memory(&Stats::default(), now, &TimeZone::UTC, Theme::Dark).columns, []);
     }
 
     #[test]

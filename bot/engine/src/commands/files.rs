@@ -22,10 +22,10 @@ impl Commands {
         }
         let mut text = String::from("Files that I keep and that may be shown here, newest first:\n");
         for file in files.iter().take(MAX_LISTED) {
-            let StoredFile { part, blob, author, at, .. } = file;
+            let StoredFile { part, blob, author, at: sent_at, .. } = file;
             let id: String = blob.as_str().chars().take(SHOWN_DIGITS).collect();
             let (name, size) = (part.name.replace('`', "'"), part.bytes.div_ceil(1024));
-            text.push_str(&format!("- `{id}` {name}, {size} KB, {}, {}\n", author.name(), at.strftime("%F")));
+            text.push_str(&format!("- `{id}` {name}, {size} KB, {}, {}\n", author.name(), at.day(*sent_at)));
         }
         if files.len() > MAX_LISTED {
             text.push_str(&format!("and {} older ones.\n", files.len() - MAX_LISTED));
@@ -41,7 +41,7 @@ impl Commands {
         let Some((file, bytes)) = found else {
             return Ok(refused("I keep no such file that may be shown here; `/memory files` lists them.".into()));
         };
-        let text = format!("From {}, {}:", file.author.name(), file.at.strftime("%F"));
+        let text = format!("From {}, {}:", file.author.name(), at.day(file.at));
         let files = vec![AnswerFile { part: file.part, content: FileContent(bytes) }];
         Ok(CommandAnswer { files, ..done(text) })
     }

@@ -126,12 +126,12 @@ impl Commands {
         let weeks = charts::weeks(&stats, now);
         if let Some((first, _)) = weeks.first() {
             let counts: Vec<String> = weeks.iter().map(|(_, count)| count.to_string()).collect();
-            text.push_str(&format!("By week, from {} on: {}.\n", first.strftime("%F"), counts.join(", ")));
+            text.push_str(&format!("By week, from {} on: {}.\n", at.day(*first), counts.join(", ")));
         }
         if stats.queued > 0 {
             text.push_str(&format!("Still being indexed: {}.", memories(stats.queued)));
         }
-        Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
+        Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, &at.calendar.zone, theme)), ..done(text) })
     }
 
     /// Shows what the person asked to keep, and the salient memories of what they said.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use azera_adapter::{CommandAnswer, CommandLine, Edit, Host, InboundEvent, Platform};
 use azera_memory::blob_id;
-use azera_types::{Clock, FetchError, Fetching, InboundPart, Part, PartSource, Text};
+use azera_types::{Clock, FetchError, Fetching, InboundPart, Part, PartSource, Text, TimeZone};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
 use crate::test_engine::{chat, person};
@@ -124,6 +124,21 @@ async fn a_file_is_given_only_where_its_message_may_be_read() {
     assert!(theirs.contains("open.txt") && !theirs.contains("plan.txt") && !theirs.contains(digest.as_str()));
     assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains(digest.as_str()));
     assert!(scene.find(AN, COMMONS, "heliotrope").await.iter().all(|hit| !hit.contains("heliotrope")));
+}
+
+/// It is past midnight in Tokyo, where the realm is, and still the day before in UTC.
+#[tokio::test]
+async fn a_file_is_shown_with_its_day_in_the_time_zone_of_the_place() {
+    let mut scene = Scene::open(false, false).await;
+    scene.engine.says_its_zone("Asia/Tokyo");
+    scene.send(AN, COMMONS, "open.txt", Arc::new(b"for everybody".to_vec())).await;
+    let day = |zone: TimeZone| scene.engine.clock.now().to_zoned(zone).strftime("%F").to_string();
+    let (tokyo, utc) = (day(TimeZone::get("Asia/Tokyo").unwrap()), day(TimeZone::UTC));
+    assert_ne!(tokyo, utc);
+    for line in ["/memory files", "/memory file open.txt"] {
+        let text = scene.answer(AN, COMMONS, line).await.text;
+        assert!(text.contains(&tokyo) && !text.contains(&utc), "{line}: {text}");
+    }
 }
 
 #[tokio::test]

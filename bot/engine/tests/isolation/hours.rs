@@ -1,7 +1,7 @@
 //! Quiet hours, the daily number of requests to the model, and that no dream is repeated.
 
 use azera_config::Gardener;
-use azera_memory::Kind;
+use azera_memory::{Kind, week_begins, week_of};
 use azera_types::Clock;
 use jiff::tz::TimeZone;
 
@@ -35,6 +35,19 @@ async fn nothing_is_written_in_quiet_hours_and_dreams_come_after_them() {
     }
     scene.pass_time(3 * HOUR).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
+}
+
+/// Weeks begin on Mondays in UTC, when it is still Sunday in New York.
+#[tokio::test]
+async fn weeks_begin_on_the_day_of_the_realms_time_zone() {
+    let mut scene = Scene::open(false, false).await;
+    scene.engine.says_its_zone("America/New_York");
+    scene.tell(ANN, COMMONS).await;
+    let begins = week_begins(week_of(scene.engine.clock.now()));
+    let day = begins.to_zoned(TimeZone::get("America/New_York").unwrap()).strftime("%A %F").to_string();
+    let first = day.strip_prefix("Sunday ").unwrap();
+    let stats = scene.command(ANN, COMMONS, "/memory stats").await;
+    assert!(stats.contains(&format!("By week, from {first} on: ")), "{stats}");
 }
 
 /// It is midnight in Tokyo, where the realm is, so its night begins.

@@ -1,8 +1,9 @@
 //! What a person's other projects tell a session goes to that person, for that persona, and from no project that is private.
 
 use azera_adapter::{Platform, Reading, SessionReader};
+use azera_config::Gardener;
 use azera_memory::{Forget, Import, RanCommand, Salience};
-use azera_types::{Clock, MessageId, Scope, Text};
+use azera_types::{Clock, MessageId, Scope, Text, TimeZone};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
 use crate::look::look_up_all;
@@ -119,4 +120,24 @@ async fn what_three_projects_have_in_common_comes_first() {
     let own = told("gate").await;
     let own = own.split_once("## From other projects").unwrap().0;
     assert!(own.contains(convention) && own.contains("on Fridays with friends"), "{own}");
+}
+
+/// It is past midnight in Tokyo, and still the day before in UTC.
+#[tokio::test]
+async fn a_project_is_told_in_the_days_of_the_configured_time_zone() {
+    let mut scene = Scene::open(false, false).await;
+    let garden = scene.engine.garden.clone();
+    scene.engine.tended_by(Gardener { time_zone: "Asia/Tokyo".to_owned(), ..garden }).await;
+    for (project, word) in [("gate", "marzipan"), ("boat", "obsidian")] {
+        scene.prefer(ANN, DEFAULT_PERSONA, project, word, &format!("I prefer that {word} tests are sentences."));
+    }
+    let (azera, sim) = (&scene.engine.azera, scene.engine.platform.sim.clone());
+    let at = Reading { chat: chat(DM_ANN), person: person(ANN) };
+    let text = azera.project_context(sim.id(), at, "gate".to_owned(), 4_000).await.unwrap().unwrap();
+    let day = |zone: TimeZone| scene.engine.clock.now().to_zoned(zone).strftime("%F").to_string();
+    let (tokyo, utc) = (day(TimeZone::get("Asia/Tokyo").unwrap()), day(TimeZone::UTC));
+    assert!(tokyo != utc && !text.contains(&utc), "{text}");
+    let (own, others) = text.split_once("## From other projects").unwrap();
+    assert!(own.contains("## Commands that work here") && own.matches(&tokyo).count() > 2, "{own}");
+    assert_eq!(others.matches(&tokyo).count(), 2, "{others}");
 }
