@@ -191,11 +191,11 @@ pub enum Request {
     Say(String),
     /// A text that is no reply, in a manner of its own.
     SayIn(String, Manner),
-    /// Stop speaking.
+    /// Stop speaking. Nobody can ask for the rest afterwards.
     Stop,
-    /// Be quiet from now on, or talk again.
+    /// Be quiet from now on, or talk again. Like [`Request::Stop`], it leaves no rest that goes on.
     Mute(bool),
-    /// Nobody can hear the line from now on, or people can again. Until then nothing is said.
+    /// Nobody can hear the line from now on, or people can again. Until then nothing is said, and nothing goes on later.
     Silence(bool),
 }
 

@@ -426,6 +426,11 @@ impl Mouth {
         true
     }
 
+    /// Forgets what is left of the reply that was stopped, so that it cannot go on.
+    pub(crate) fn forget_rest(&mut self) {
+        self.rest = None;
+    }
+
     /// Returns true if nothing is to be said.
     pub(crate) fn is_silent(&self) -> bool {
         self.speeches.is_empty()

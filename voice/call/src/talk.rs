@@ -454,9 +454,11 @@ impl<P: Player> Talk<P> {
         });
     }
 
+    /// Stops speaking for good. People may have come who must not hear the rest.
     async fn be_silent(&mut self) {
         self.asked_until = None;
         self.stop_speaking().await;
+        self.mouth.forget_rest();
         self.react(Event::Silent).await;
     }
 

@@ -36,6 +36,46 @@ async fn two() -> MadeUp {
     room
 }
 
+/// People who come must not hear the rest of an answer from before.
+#[tokio::test(start_paused = true)]
+async fn nothing_goes_on_after_a_request_to_be_silent() {
+    for (way, requests) in [
+        ("stop", vec![Request::Stop]),
+        ("mute", vec![Request::Mute(true), Request::Mute(false)]),
+        ("silence", vec![Request::Silence(true), Request::Silence(false)]),
+    ] {
+        let mut room = MadeUp::open().await;
+        room.say("How do I get to the beach?", 2 * SECOND).await;
+        room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+        room.pass(LETTER * 45, false).await;
+        room.say("Wait a second.", SECOND).await;
+        room.pass(SECOND, false).await;
+        for request in requests {
+            room.talk.request(request).await;
+        }
+        room.say("Please go on.", SECOND).await;
+        room.pass(LETTER * 100, false).await;
+        assert_eq!(room.said[1..], ["Please go on."], "{way}");
+        assert_eq!(room.uttered.len(), 1, "{way}: nothing more is said");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_a_request_stopped_does_not_go_on() {
+    let mut room = MadeUp::open().await;
+    room.say("How do I get to the beach?", 2 * SECOND).await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(LETTER * 45, false).await;
+    room.say("Wait a second.", SECOND).await;
+    room.talk.request(Request::Whole(id("b"), LONG.into())).await;
+    room.pass(LETTER * 45, false).await;
+    room.talk.request(Request::Stop).await;
+    room.say("Please go on.", SECOND).await;
+    room.pass(LETTER * 100, false).await;
+    assert_eq!(room.said[1..], ["Please go on."]);
+    assert_eq!(room.uttered.len(), 2, "each was stopped once: {:?}", room.uttered);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_interruption_ends_one_answer_and_not_the_next() {
     let mut room = two().await;
