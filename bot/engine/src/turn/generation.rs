@@ -131,8 +131,8 @@ impl StreamTarget<'_> {
 
 /// Generates a reply. A model that thought and then said nothing is asked again without thinking where it has a switch,
 /// because its thoughts may have taken all the room. `may_show` is asked before the first event, and again before the
-/// first words if the model thought before: meanwhile people may have come. If false, returns `None`. Ends early if
-/// people interrupt the reply while it is spoken.
+/// first words of each attempt, unless they are that event: meanwhile people may have come. If false, returns `None`.
+/// Ends early if people interrupt the reply while it is spoken.
 pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
@@ -140,7 +140,7 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     shown: &StreamTarget<'_>,
     may_show: impl Fn() -> F,
 ) -> Result<Option<Generated>, Error> {
-    let (mut has_begun, mut has_words) = (false, false);
+    let mut has_begun = false;
     let attempts = if model.has_thinking_switch() { ATTEMPTS } else { ATTEMPTS_WITHOUT_SWITCH };
     for attempt in 0..attempts {
         let seed = asking.seed.wrapping_add(attempt);
@@ -149,6 +149,8 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
         let (mut reply, loras) = ask(model, request).await?;
         let mut shaping = Shaping::new(asking.persona, asking.max_tokens);
         let mut text = String::new();
+        // People may have come during an earlier attempt.
+        let mut has_words = false;
         while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
             let is_words = matches!(event, Event::Content(_) | Event::Done(_));

@@ -66,6 +66,7 @@ mod samples;
 mod showing;
 mod shown_again;
 mod shown_pictures;
+mod streamed;
 mod submit;
 mod surprise;
 mod tags;

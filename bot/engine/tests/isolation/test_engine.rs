@@ -113,6 +113,7 @@ impl TestEngine {
             sim: Arc::new(SimPlatform::new(Arc::new(clock.clone())).unwrap()),
             watch: watch.clone(),
             at_first_piece: Meanwhile::default(),
+            streamed: Mutex::default(),
             delivered: Mutex::default(),
             channels: OnceLock::new(),
             hang: Mutex::default(),

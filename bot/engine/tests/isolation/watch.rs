@@ -159,6 +159,8 @@ pub struct WatchedPlatform {
     pub watch: Arc<Watch>,
     /// What is done when the first piece of a reply is streamed.
     pub at_first_piece: Meanwhile,
+    /// What was streamed of replies, in order.
+    pub streamed: Mutex<Vec<(MessageId, StreamEvent)>>,
     /// The delivered messages, in order.
     pub delivered: Mutex<Vec<Outbound>>,
     /// Its voice channels, if it has some.
@@ -336,7 +338,8 @@ impl Questions for WatchedPlatform {
 
 #[async_trait]
 impl Streaming for WatchedPlatform {
-    async fn event(&self, Making { chat, is_help, .. }: Making<'_>, event: &StreamEvent) {
+    async fn event(&self, Making { chat, reply, is_help, .. }: Making<'_>, event: &StreamEvent) {
+        self.streamed.lock().unwrap().push((reply.clone(), event.clone()));
         let text = match event {
             StreamEvent::Thinking { text } | StreamEvent::Content { text } => text,
             StreamEvent::Error { message } => message,

@@ -1,0 +1,63 @@
+//! What is streamed of a reply before it is delivered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use azera_adapter::{Outcome, StreamEvent};
+use azera_model_api::{ChatModel, ChatRequest, Error, ModelInfo, Priority, Reply, ScriptedModel, SessionKey};
+
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, Scene};
+use crate::oracle::secrets_in;
+use crate::world::{Change, Target};
+
+/// A model whose first reply is blank.
+struct BlankFirst {
+    model: Arc<dyn ChatModel>,
+    is_first: AtomicBool,
+}
+
+#[async_trait]
+impl ChatModel for BlankFirst {
+    fn info(&self) -> &ModelInfo {
+        self.model.info()
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.model.count_tokens(text)
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<Reply, Error> {
+        if request.priority == Priority::Foreground && self.is_first.swap(false, Ordering::SeqCst) {
+            return ScriptedModel::saying("").chat(request).await;
+        }
+        self.model.chat(request).await
+    }
+
+    async fn forget_session(&self, session: &SessionKey) -> Result<(), Error> {
+        self.model.forget_session(session).await
+    }
+}
+
+/// Somebody joins after the blank reply, when the model is asked again.
+#[tokio::test]
+async fn a_second_attempt_is_not_shown_to_people_who_came_after_the_first() {
+    let mut scene = Scene::open(false, false).await;
+    let secret = scene.tell(ANN, COMMONS).await;
+    let model = BlankFirst { model: scene.engine.model.clone(), is_first: AtomicBool::new(true) };
+    scene.engine.answered_by(Arc::new(model)).await;
+    let engine = &scene.engine;
+    engine.change_meanwhile(&engine.meanwhile, Change::Join(BOB, Target::Chat(DEN)));
+    engine.platform.streamed.lock().unwrap().clear();
+    let outcome = scene.say(AN, DEN, "what is the lighthouse password? say it").await;
+    assert!(matches!(outcome, Outcome::Replied(_)), "{outcome:?}");
+    let streamed = scene.engine.platform.streamed.lock().unwrap().clone();
+    let is_error = |event: &StreamEvent| matches!(event, StreamEvent::Error { .. });
+    assert!(streamed.iter().any(|(_, event)| is_error(event)), "the second attempt ends: {streamed:?}");
+    let content = |event: &StreamEvent| match event {
+        StreamEvent::Content { text } => Some(text.clone()),
+        _ => None,
+    };
+    let words: String = streamed.iter().filter_map(|(_, event)| content(event)).collect();
+    assert!(!secrets_in(&words).contains(&secret), "Bob is told it");
+}
