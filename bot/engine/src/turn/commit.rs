@@ -27,8 +27,26 @@ pub(super) struct Committed {
 }
 
 impl Turns {
-    /// Detects the mood of the reply, appends help lines, and stores everything in one transaction.
+    /// Stores the reply. If that fails, says so where the reply was streamed: what was begun there must end.
     pub(super) async fn commit(
+        &self,
+        request: &mut TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+    ) -> Result<Committed, Error> {
+        match self.store_reply(request, context, composition, draft).await {
+            Ok(committed) => Ok(committed),
+            Err(error) => {
+                let target = self.stream_target(&draft.id, request, context, composition);
+                target.event(StreamEvent::Error { message: error.to_string() }).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Detects the mood of the reply, appends help lines, and stores everything in one transaction.
+    async fn store_reply(
         &self,
         request: &mut TurnRequest,
         context: &TurnContext,

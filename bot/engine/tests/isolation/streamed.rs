@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use azera_adapter::{Outcome, StreamEvent};
 use azera_model_api::{ChatModel, ChatRequest, Error, ModelInfo, Priority, Reply, ScriptedModel, SessionKey};
+use azera_types::MessageId;
 
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 use crate::oracle::secrets_in;
 use crate::world::{Change, Target};
 
@@ -60,4 +61,21 @@ async fn a_second_attempt_is_not_shown_to_people_who_came_after_the_first() {
     };
     let words: String = streamed.iter().filter_map(|(_, event)| content(event)).collect();
     assert!(!secrets_in(&words).contains(&secret), "Bob is told it");
+}
+
+/// A voice or a message that grows would wait for the end for ever.
+#[tokio::test]
+async fn a_reply_that_cannot_be_stored_ends_where_it_was_streamed() {
+    let mut scene = Scene::open(false, false).await;
+    // A message has the id that the reply would have.
+    let reply = MessageId::new("m2~r0").unwrap();
+    let mut early = scene.message(ANN, DM_ANN, "the first of all, quiet");
+    early.id = reply.clone();
+    scene.submit(early).await.unwrap();
+    let inbound = scene.message(AN, DM_AN, "hello, quiet");
+    let outcome = scene.submit(inbound).await;
+    assert!(outcome.is_err(), "{outcome:?}");
+    let streamed = scene.engine.platform.streamed.lock().unwrap().clone();
+    let events: Vec<&StreamEvent> = streamed.iter().filter(|(of, _)| *of == reply).map(|(_, event)| event).collect();
+    let [StreamEvent::Content { .. }, .., StreamEvent::Error { .. }] = events.as_slice() else { panic!("{events:?}") };
 }
