@@ -183,7 +183,8 @@ pub enum Request {
     Piece(MessageId, String),
     /// The pieces of a reply so far are no part of it.
     Retracted(MessageId),
-    /// The whole text of a reply. If no piece of it came before, all of it is said.
+    /// The whole text of a reply. If no piece of it came before, all of it is said. An empty text ends a reply that broke
+    /// off; it may come again.
     Whole(MessageId, String),
     /// Nobody answers the oldest question of this person that has no reply; with `None` the oldest of all.
     Unanswered(Option<PersonId>),

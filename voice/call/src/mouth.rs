@@ -30,6 +30,8 @@ pub(crate) struct Reach {
     pub(crate) is_whole: bool,
     /// True if it was stopped before.
     pub(crate) is_resumed: bool,
+    /// True if its text came to nothing. It may be tried again.
+    pub(crate) is_broken_off: bool,
 }
 
 /// Leaves out what was heard.
@@ -50,7 +52,7 @@ struct Speech {
     sentences: VecDeque<Sentence>,
     /// True once a piece of it came.
     has_pieces: bool,
-    /// The whole text, once it is known.
+    /// The whole text, once it is known; empty if it broke off.
     text: Option<String>,
     has_sound: bool,
     /// True if a sentence of it cannot be said. It ends with the sound that is made.
@@ -78,6 +80,8 @@ impl Speech {
 
     fn push(&mut self, text: &str) {
         self.has_pieces = true;
+        // A reply that broke off is tried again.
+        self.text = None;
         let sentences = self.reader.push(text);
         self.sentences.extend(sentences);
     }
@@ -92,7 +96,8 @@ impl Speech {
     /// Returns how far it reaches, if so much of it was played; `None` if it is no reply.
     fn reach(&self, played: Duration) -> Option<Reach> {
         let heard = self.script.heard(played).text;
-        Some(Reach { reply: self.reply.clone()?, heard, is_whole: false, is_resumed: self.is_resumed })
+        let (reply, is_resumed) = (self.reply.clone()?, self.is_resumed);
+        Some(Reach { reply, heard, is_whole: false, is_resumed, is_broken_off: false })
     }
 }
 
@@ -207,10 +212,10 @@ impl Mouth {
         }
     }
 
-    /// Completes a reply.
+    /// Completes a reply. An empty text ends one that broke off.
     pub(crate) fn whole(&mut self, reply: &MessageId, text: &str) {
         if let Some(speech) = self.speech(reply) {
-            if !speech.has_pieces {
+            if !speech.has_pieces && !text.is_empty() {
                 speech.push(text);
             }
             speech.finish(text);
@@ -381,9 +386,15 @@ impl Mouth {
             return (false, None);
         }
         let reach = self.speeches.pop_front().and_then(|speech| {
-            let (is_whole, is_resumed) = (!speech.has_failed, speech.is_resumed);
-            let heard = if is_whole { speech.text.unwrap_or_default() } else { speech.script.heard_in_all().text };
-            Some(Reach { reply: speech.reply?, heard, is_whole, is_resumed })
+            let is_broken_off = !speech.has_failed && speech.text.as_deref() == Some("");
+            let is_whole = !speech.has_failed && !is_broken_off;
+            let heard = match speech.text {
+                Some(text) if is_whole => text,
+                // Nothing without sound was heard.
+                _ if is_broken_off && !speech.has_sound => String::new(),
+                _ => speech.script.heard_in_all().text,
+            };
+            Some(Reach { reply: speech.reply?, heard, is_whole, is_resumed: speech.is_resumed, is_broken_off })
         });
         (true, reach)
     }

@@ -287,7 +287,7 @@ impl<P: Player> Talk<P> {
         }
         while let (true, reach) = self.mouth.end_present(self.player.is_done()) {
             self.player.restart_clock();
-            let failed = reach.as_ref().filter(|reach| reach.is_whole && reach.heard.is_empty());
+            let failed = reach.as_ref().filter(|reach| reach.is_broken_off);
             if let Some(reply) = failed.map(|reach| reach.reply.clone()) {
                 self.react(Event::Failed(reply)).await;
             }
@@ -480,12 +480,12 @@ impl<P: Player> Talk<P> {
     }
 
     fn report_reach(&self, reach: Reach) {
-        let Reach { reply, heard, is_whole, is_resumed } = reach;
+        let Reach { reply, heard, is_whole, is_resumed, is_broken_off } = reach;
         if !heard.trim().is_empty() {
             self.report(Report::Uttered { reply: reply.clone(), heard: heard.clone(), is_whole });
         }
-        // A reply that was heard in one go stays as it is.
-        if !is_whole || is_resumed {
+        // A reply that was heard in one go stays as it is. One that broke off was not cut, and a new try says all of it.
+        if !is_broken_off && (!is_whole || is_resumed) {
             self.report(Report::Heard { reply, heard, is_whole });
         }
     }

@@ -308,6 +308,45 @@ async fn a_reply_that_begins_anew_is_said_although_it_comes_in_one_piece() {
     assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)]);
 }
 
+/// Lets a reply break off while its first sentence is said.
+async fn break_off(room: &mut MadeUp) {
+    let piece = "First you walk along the harbor. Then you take the path";
+    room.talk.request(Request::Piece(id("a"), piece.into())).await;
+    room.pass(LETTER * 10, false).await;
+    room.talk.request(Request::Retracted(id("a"))).await;
+    room.talk.request(Request::Whole(id("a"), String::new())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_broke_off_and_is_tried_again_is_said_to_its_end() {
+    const AGAIN: &str = "It leaves at six. It is the last one.";
+    let pieces: Vec<Request> = AGAIN.split_inclusive(' ').map(|piece| Request::Piece(id("a"), piece.into())).collect();
+    for pieces in [pieces, Vec::new()] {
+        let mut room = MadeUp::open().await;
+        break_off(&mut room).await;
+        for piece in pieces {
+            room.talk.request(piece).await;
+        }
+        room.talk.request(Request::Whole(id("a"), AGAIN.into())).await;
+        room.pass(LETTER * 120, false).await;
+        assert_eq!(room.uttered, [(AGAIN.to_owned(), true)]);
+        let styles = room.speaking.styles.lock().unwrap().clone();
+        assert!(styles.iter().any(|(said, _)| said.ends_with("It is the last one.")), "{styles:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_broke_off_was_heard_as_far_as_it_sounded() {
+    let mut room = MadeUp::open().await;
+    break_off(&mut room).await;
+    room.pass(3 * SECOND, false).await;
+    assert_eq!(room.uttered, [("First you walk along the harbor.".to_owned(), false)]);
+    assert!(room.reach.is_empty(), "nobody cut it: {:?}", room.reach);
+    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.uttered[1..], [("It leaves at six.".to_owned(), true)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_recognised_before_the_end_of_a_conversation_is_reported() {
     let mut room = MadeUp::open().await;
