@@ -17,7 +17,7 @@ use crate::contract::{Engines, Told};
 /// How much sound is made ahead of what is played.
 const AHEAD: Duration = Duration::from_secs(6);
 
-/// Most replies that wait to be said. An older one is dropped for a newer one.
+/// Most replies and notices that wait to be said. An older one is dropped for a newer one, and replies before notices.
 const MAX_WAITING: usize = 8;
 
 /// Most replies that were cut and whose text may still come.
@@ -238,10 +238,13 @@ impl Mouth {
         self.speeches.push_back(speech);
     }
 
-    /// Drops the oldest of the speeches that wait if too many do.
+    /// Drops the oldest reply that waits if too many speeches do, or the oldest notice if no reply waits. A reply can be
+    /// read, and nothing repeats a notice.
     fn make_room(&mut self) {
         if self.speeches.len() >= MAX_WAITING {
-            let dropped = self.speeches.remove(1).and_then(|speech| speech.reply);
+            let reply = self.speeches.iter().skip(1).position(|speech| speech.reply.is_some());
+            let oldest = 1 + reply.unwrap_or(0);
+            let dropped = self.speeches.remove(oldest).and_then(|speech| speech.reply);
             self.cut.extend(dropped.clone());
             self.dropped.extend(dropped);
         }

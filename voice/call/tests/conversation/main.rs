@@ -149,6 +149,27 @@ async fn replies_that_are_never_said_were_not_heard() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_notice_is_dropped_for_notices_alone() {
+    let said = async |room: &mut MadeUp, notice: &str| {
+        room.pass(12 * SECOND, false).await;
+        room.speaking.styles.lock().unwrap().iter().filter(|(said, _)| said == notice).count()
+    };
+    let mut room = MadeUp::open().await;
+    room.talk.request(Request::Whole(id("first"), "It leaves at six.".into())).await;
+    room.talk.request(Request::Say("The recording begins.".into())).await;
+    for number in 0..12 {
+        room.talk.request(Request::Whole(id(&format!("r{number}")), "It leaves at six.".into())).await;
+    }
+    assert_eq!(said(&mut room, "The recording begins.").await, 1);
+    assert_eq!(room.reach, vec![(String::new(), false); 6], "the oldest that waited");
+    let mut room = MadeUp::open().await;
+    for _ in 0..12 {
+        room.talk.request(Request::Say("Good day.".into())).await;
+    }
+    assert_eq!(said(&mut room, "Good day.").await, 8);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_muted_bot_hears_and_does_not_answer() {
     let mut room = MadeUp::open().await;
     room.talk.request(Request::Whole(id("a"), LONG.into())).await;
