@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::Platform;
+use azera_adapter::{Access, Platform};
 use azera_memory::{ChatRow, Forget};
 use azera_personas::VoiceSettings;
 use azera_types::{ChatId, PersonId, PersonaId, Scope, Timestamp};
-use azera_voice_api::{CLONE_MARK, Given, Manner, Sample};
+use azera_voice_api::{CLONE_MARK, Given, Manner, Sample, Style};
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -196,6 +196,38 @@ impl Services {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the recording with which a manner speaks, also where it names no voice and the usual one is a recording;
+    /// `None` if it speaks with another voice.
+    pub(crate) async fn sample_of(&self, manner: &Manner) -> Result<Option<Sample>, Error> {
+        let samples = self.samples().await?;
+        if samples.is_empty() {
+            return Ok(None);
+        }
+        let voices = match self.voice().speaker {
+            Some(speaker) => speaker.voices().await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let usual = voices.iter().find(|voice| !voice.id.starts_with(CLONE_MARK));
+        let speaks = usual.map(|usual| manner.style(&voices, &Style::of(usual.id.as_str())).voice);
+        let is_it = |sample: &Sample| manner.voice.as_ref() == Some(&sample.id) || speaks.as_ref() == Some(&sample.id);
+        Ok(samples.into_iter().find(is_it))
+    }
+
+    /// Returns true if a person may get recordings of any text in this manner: not with the voice of somebody else, also
+    /// not with one that they gave, and with a voice that the operator keeps only as the operator.
+    pub(crate) async fn may_record_with(
+        &self,
+        access: Access,
+        person: &PersonId,
+        manner: &Manner,
+    ) -> Result<bool, Error> {
+        let Some(sample) = self.sample_of(manner).await? else { return Ok(true) };
+        Ok(match &sample.given {
+            Some(given) => self.accounts_of(person).await?.has(&given.whose),
+            None => access >= Access::Operator,
+        })
     }
 
     /// Returns true if a person can read a chat now, by one of their accounts; in the chat of a call: if they are in it.

@@ -14,6 +14,10 @@ use crate::error::Error;
 const NO_VOICE: &str = "I cannot speak: no voice is on this machine. `azera models pull piper-en-us-joe` fetches one, and \
                         `[speech_server]` in the configuration names a server that speaks.";
 
+/// Said to somebody who would get another person's recorded voice with any words in it.
+const NOT_THEIR_VOICE: &str = "I cannot say that: it is somebody's recorded voice. Only that person, or the operator who keeps \
+                               the voice, gets recordings with it. Another voice can say it.";
+
 /// Said where nothing hears.
 const NO_LISTENER: &str = "I cannot hear voice messages: no speech model is on this machine. `azera models pull whisper-base` \
                            fetches one, and `[recognition_server]` in the configuration names a server that recognises \
@@ -44,6 +48,10 @@ impl Engine {
             Some(voice) => Manner { voice: Some(voice), needs_voice: true, ..own },
             None => own,
         };
+        let access = adapter.access(&at.chat, &at.person).await?;
+        if !services.may_record_with(access, &at.person, &manner).await? {
+            return Ok(SpeechAnswer::Refused(NOT_THEIR_VOICE.to_owned()));
+        }
         let sound = tokio::select! {
             sound = speaker.record(&request.text, &manner) => sound,
             () = services.stopping.cancelled() => return Err(Error::Interrupted),

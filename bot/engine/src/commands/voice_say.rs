@@ -4,7 +4,7 @@ use azera_adapter::{
     Access, AnswerFile, AutocompleteOption, CallWish, CommandAnswer, FileContent, VoiceChannels, VoiceError,
 };
 use azera_types::{ChatId, Part, VoiceNote};
-use azera_voice_api::{CLONE_MARK, Manner, Sample, SpeakError, Speaker, Style, Voice, is_same_language};
+use azera_voice_api::{CLONE_MARK, Manner, Sample, SpeakError, Speaker, Voice, is_same_language};
 
 use super::{CommandContext, done, refused};
 use crate::clones::{Accounts, manner_in};
@@ -96,7 +96,9 @@ impl Commands {
         let manner = manner.unwrap_or(own);
         match (self.services.voice().speaker, not_in_call) {
             (Some(_), _) if !at.adapter.delivers_files() => Ok(refused(NO_FILES.into())),
-            (Some(_), _) if !self.may_record_with(at, &manner).await? => Ok(refused(ONLY_IN_CALLS.into())),
+            (Some(_), _) if !self.services.may_record_with(at.access, &at.line.person, &manner).await? => {
+                Ok(refused(ONLY_IN_CALLS.into()))
+            }
             (Some(speaker), _) => self.as_recording(&*speaker, text, &manner).await,
             (None, Some(why)) => Ok(no(&why)),
             (None, None) => Ok(refused(NO_VOICE.into())),
@@ -121,16 +123,6 @@ impl Commands {
         Ok(self.services.as_owner_allows(at.adapter, &at.chat.id, manner, own).await)
     }
 
-    /// Returns true if the person may get recordings of any text in this manner: not with the voice of somebody else, also
-    /// not with one that they gave.
-    async fn may_record_with(&self, at: &CommandContext<'_>, manner: &Manner) -> Result<bool, Error> {
-        let Some(sample) = self.sample_of(manner).await? else { return Ok(true) };
-        Ok(match &sample.given {
-            Some(given) => self.services.accounts_of(&at.line.person).await?.has(&given.whose),
-            None => at.access >= Access::Operator,
-        })
-    }
-
     /// Returns true if the person may let something be said in a call: with somebody's recorded voice only while that person
     /// is there. They hear it, and nothing of the call is recorded that they did not agree to.
     async fn may_say_in(
@@ -144,7 +136,7 @@ impl Commands {
             Some(manner) => manner.clone(),
             None => self.manner_of_call(at, channels, voice_chat).await?,
         };
-        let Some(sample) = self.sample_of(&manner).await? else { return Ok(true) };
+        let Some(sample) = self.services.sample_of(&manner).await? else { return Ok(true) };
         match &sample.given {
             Some(given) => self.services.can_read(at.adapter, voice_chat, &given.whose).await,
             None if at.access >= Access::Operator => Ok(true),
@@ -183,23 +175,6 @@ impl Commands {
         let own = &loaded.persona.voice;
         let manner = manner_in(chat.as_ref(), &persona, own);
         Ok(self.services.as_owner_allows(at.adapter, &text_chat, manner, own).await)
-    }
-
-    /// Returns the recording with which a manner speaks, also where it names no voice and the usual one is a recording;
-    /// `None` if it speaks with another voice.
-    async fn sample_of(&self, manner: &Manner) -> Result<Option<Sample>, Error> {
-        let samples = self.services.samples().await?;
-        if samples.is_empty() {
-            return Ok(None);
-        }
-        let voices = match self.services.voice().speaker {
-            Some(speaker) => speaker.voices().await.unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let usual = voices.iter().find(|voice| !voice.id.starts_with(CLONE_MARK));
-        let speaks = usual.map(|usual| manner.style(&voices, &Style::of(usual.id.as_str())).voice);
-        let is_it = |sample: &Sample| manner.voice.as_ref() == Some(&sample.id) || speaks.as_ref() == Some(&sample.id);
-        Ok(samples.into_iter().find(is_it))
     }
 
     /// Makes a recording of a text, which is kept nowhere.

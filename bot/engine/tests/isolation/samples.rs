@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use azera_adapter::{AutocompleteRequest, Host as _, OptionKind, Platform as _, VoiceHost as _};
+use azera_adapter::{
+    AutocompleteRequest, Host as _, OptionKind, Platform as _, Reading, SpeechAnswer, SpeechHost as _, SpeechRequest,
+    VoiceHost as _,
+};
 use azera_memory::{ChatChange, Forget};
 use azera_types::Clock as _;
 use azera_voice_api::Sample;
@@ -330,6 +333,38 @@ async fn a_voice_that_the_operator_keeps_is_no_voice_for_files_either() {
         assert!(refused.contains("only while nobody records"), "{refused}");
     }
     assert_eq!(channels.said.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_voice_that_the_operator_keeps_speaks_no_text_over_http_for_others() {
+    let scene = Scene::open(false, false).await;
+    let sample = Sample { id: "robot".to_owned(), name: "robot".to_owned(), given: None, seconds: 4.0 };
+    scene.engine.ear.1.all.lock().unwrap().push(sample);
+    let said = async |persona, voice: Option<&str>| {
+        let at = Reading { chat: chat(COMMONS), person: person(ANN) };
+        let request = SpeechRequest { text: "Good day.".into(), persona, voice: voice.map(str::to_owned) };
+        scene.engine.azera.say(scene.engine.platform.sim.id(), at, request).await.unwrap()
+    };
+    let is_refused = |answer: &SpeechAnswer| match answer {
+        SpeechAnswer::Refused(why) => why.contains("somebody's recorded voice"),
+        _ => false,
+    };
+    let refused = said(None, Some("robot")).await;
+    assert!(is_refused(&refused), "an admin is not the operator: {refused:?}");
+    for voice in [None, Some("karl")] {
+        let spoken = said(None, voice).await;
+        assert!(matches!(spoken, SpeechAnswer::Sound { .. }), "{spoken:?}");
+    }
+    // The persona's own voice is none for files either.
+    let persona = scene.engine.memory.chats().get(&chat(COMMONS)).unwrap().unwrap().persona;
+    let chosen = ChatChange::Voice(persona.clone(), Some("robot".to_owned()));
+    scene.engine.memory.chats().change(&chat(COMMONS), chosen).unwrap();
+    for persona in [None, Some(persona)] {
+        let refused = said(persona, None).await;
+        assert!(is_refused(&refused), "{refused:?}");
+    }
+    let spoken = said(None, Some("karl")).await;
+    assert!(matches!(spoken, SpeechAnswer::Sound { .. }), "{spoken:?}");
 }
 
 #[tokio::test]
