@@ -14,7 +14,6 @@ use azera_voice_api::{Audio, FRAME_SAMPLES, Transcript};
 
 use crate::gate::{Gate, SealedPacket, Sound};
 use crate::turns::Conversation;
-use listening::Understood;
 use stream::Stream;
 
 /// A stream of sound. One person speaks in it, from its first packet to its last.
@@ -256,6 +255,8 @@ pub struct Room {
     /// True while nobody can hear the bot.
     is_silenced: bool,
     recognitions: u64,
+    /// How many utterances of people who left were not recognised to their end.
+    lost: usize,
     /// Since when nobody else is there.
     alone_since: Option<Duration>,
 }
@@ -278,6 +279,7 @@ impl Room {
             is_muted: false,
             is_silenced: false,
             recognitions: 0,
+            lost: 0,
             alone_since: Some(Duration::ZERO),
         }
     }
@@ -337,26 +339,20 @@ impl Room {
     }
 
     /// Ends the conversation. Returns the utterances that were understood although nobody waited for their end, and how
-    /// many others are lost. Nobody hears an answer to them.
+    /// many others are lost, also of people who left before. Nobody hears an answer to them, but whoever was in danger
+    /// gets help.
     pub fn close(&mut self, at: Duration) -> (Vec<Said>, usize) {
-        let (mut actions, mut lost) = (Vec::new(), 0);
+        let mut actions = Vec::new();
         let ids: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in ids {
-            match self.understood(id) {
-                Understood::Nothing => {}
-                Understood::Unknown => {
-                    lost += 1;
-                    self.end_with_earlier(at, id, &mut actions);
-                }
-                Understood::Words(words) => self.end(at, id, words, &mut actions),
-            }
+            self.end_understood(at, id, &mut actions);
         }
         self.streams.clear();
         let said = actions.into_iter().filter_map(|action| match action {
-            Action::Said(said) | Action::GoOn(said) => Some(Said { is_for_bot: false, ..said }),
+            Action::Said(said) | Action::GoOn(said) => Some(said),
             _ => None,
         });
-        (said.collect(), lost)
+        (said.collect(), std::mem::take(&mut self.lost))
     }
 
     /// Returns when the room must be asked again at the latest, if nothing else happens.
@@ -420,11 +416,15 @@ impl Room {
     fn left(&mut self, at: Duration, person: &PersonId, actions: &mut Vec<Action>) {
         let theirs = self.streams.iter().filter(|(_, stream)| stream.person == *person);
         let theirs: Vec<StreamId> = theirs.map(|(id, _)| *id).collect();
+        // The bot is silenced before the last one who hears it leaves. Their words were for it all the same, and a cry for
+        // help among them must not be lost.
+        let is_silenced = std::mem::take(&mut self.is_silenced);
         let mut ended = Vec::new();
-        theirs.into_iter().for_each(|id| self.end_with_earlier(at, id, &mut ended));
-        // Nobody answers somebody who left.
+        theirs.into_iter().for_each(|id| self.end_understood(at, id, &mut ended));
+        self.is_silenced = is_silenced;
+        // Nothing goes on for somebody who left.
         actions.extend(ended.into_iter().map(|action| match action {
-            Action::Said(said) | Action::GoOn(said) => Action::Said(Said { is_for_bot: false, ..said }),
+            Action::GoOn(said) => Action::Said(said),
             action => action,
         }));
         self.present.remove(person);

@@ -196,8 +196,21 @@ impl Room {
         }
     }
 
+    /// Ends an utterance with all that is known of it, because its person leaves or the call ends. Counts it if not all is
+    /// known.
+    pub(super) fn end_understood(&mut self, at: Duration, id: StreamId, actions: &mut Vec<Action>) {
+        match self.understood(id) {
+            Understood::Nothing => self.end_with_earlier(at, id, actions),
+            Understood::Unknown => {
+                self.lost += 1;
+                self.end_with_earlier(at, id, actions);
+            }
+            Understood::Words(words) => self.end(at, id, words, actions),
+        }
+    }
+
     /// Ends an utterance with its earlier parts, as far as they are known, although the rest is not.
-    pub(super) fn end_with_earlier(&mut self, at: Duration, id: StreamId, actions: &mut Vec<Action>) {
+    fn end_with_earlier(&mut self, at: Duration, id: StreamId, actions: &mut Vec<Action>) {
         let words = self.streams.get(&id).map(Stream::earlier).unwrap_or_default();
         if !words.is_empty() {
             self.end(at, id, words, actions);
@@ -205,7 +218,7 @@ impl Room {
     }
 
     /// Returns what is known of the utterance in a stream.
-    pub(super) fn understood(&self, id: StreamId) -> Understood {
+    fn understood(&self, id: StreamId) -> Understood {
         let Some(stream) = self.streams.get(&id) else { return Understood::Nothing };
         let Some(utterance) = &stream.endpointer.utterance else { return Understood::Nothing };
         let Some(last) = stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) else {
@@ -299,7 +312,7 @@ impl Room {
         RecognitionId(self.recognitions)
     }
 
-    pub(super) fn end(&mut self, at: Duration, id: StreamId, text: Text, actions: &mut Vec<Action>) {
+    fn end(&mut self, at: Duration, id: StreamId, text: Text, actions: &mut Vec<Action>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(utterance) = stream.endpointer.end() else { return };
         let ended = stream.guess.as_ref().map_or(utterance.last_voiced, |guess| guess.up_to);
@@ -356,7 +369,7 @@ impl Room {
 }
 
 /// What is known of an utterance that has no end yet.
-pub(super) enum Understood {
+enum Understood {
     /// There was no speech, or nobody understands it.
     Nothing,
     /// It was not recognised up to its end.

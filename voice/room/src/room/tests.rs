@@ -176,10 +176,39 @@ fn what_was_understood_when_a_call_ends_is_said_and_the_rest_counts_as_lost() {
     let (said, lost) = room.room.close(room.at);
     let texts: Vec<(&str, &str, bool)> =
         said.iter().map(|said| (said.name.as_str(), said.text.as_str(), said.is_for_bot)).collect();
-    assert_eq!(texts, [("ann", "Azera, I thought that", false)], "nobody hears an answer");
+    assert_eq!(texts, [("ann", "Azera, I thought that", true)], "it may be a cry for help");
     assert_eq!(lost, 1, "what Bob said");
     let shown = format!("{said:?}");
     assert!(!shown.contains("thought") && !shown.contains("ann"), "{shown}");
+}
+
+#[test]
+fn what_was_understood_when_somebody_leaves_is_said_and_the_rest_counts_as_lost() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, I thought that", 1_000);
+    room.pass(300, &[]);
+    assert!(room.said.is_empty(), "she may go on");
+    // Bob is deafened, so nobody hears the bot once she leaves.
+    room.event(Event::Silenced(true));
+    room.event(Event::Left(person("ann")));
+    assert_eq!(room.texts(), [("ann", "Azera, I thought that", true)], "it may be a cry for help");
+    room.says("bob", "And I never knew", 300);
+    room.event(Event::Left(person("bob")));
+    assert_eq!(room.room.close(room.at), (Vec::new(), 1), "what Bob said");
+}
+
+#[test]
+fn no_reply_goes_on_for_somebody_who_left() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.bot_says("The ferry leaves at six.");
+    room.says("ann", "Wait a second.", 700);
+    room.pass(1_000, &[]);
+    room.says("ann", "Please go on.", 700);
+    room.pass(300, &[]);
+    room.event(Event::Left(person("ann")));
+    assert_eq!(room.texts(), [("ann", "Please go on.", true)]);
+    assert_eq!(room.log, ["pause", "stop"]);
 }
 
 #[test]
@@ -420,7 +449,7 @@ fn the_parts_of_a_long_utterance_that_are_known_stay_if_somebody_leaves() {
     room.says("ann", "One.", 30_000);
     room.event(Event::Left(person("ann")));
     let [said] = room.said.as_slice() else { panic!("{:?}", room.said) };
-    assert_eq!((said.text.as_str(), said.name.as_str(), said.is_for_bot), ("One.", "ann", false));
+    assert_eq!((said.text.as_str(), said.name.as_str(), said.is_for_bot), ("One.", "ann", true));
 }
 
 #[test]
@@ -432,7 +461,7 @@ fn the_parts_of_a_long_utterance_that_are_known_stay_if_the_call_ends() {
     let (said, lost) = room.room.close(room.at);
     assert_eq!(lost, 1, "the second part and the rest");
     let [said] = said.as_slice() else { panic!("{said:?}") };
-    assert_eq!((said.text.as_str(), said.is_for_bot), ("One.", false));
+    assert_eq!((said.text.as_str(), said.is_for_bot), ("One.", true));
 }
 
 proptest! {
