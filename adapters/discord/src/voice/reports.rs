@@ -158,11 +158,18 @@ impl VoiceCalls {
         utterances.submit(inbound);
     }
 
-    /// Returns whether what a person says at a time may still be heard. Forgetting a person takes their consent away.
+    /// Returns whether what a person says at a time may still be heard. Forgetting a person takes their consent away. If
+    /// their decision cannot be read, what they say now is dropped, and they are heard again once it can be.
     pub(super) async fn may_be_heard(&self, chat: &ChatId, person: &PersonId, at: Timestamp) -> bool {
         let (Some((_, host)), Some(channel)) = (self.speech.get(), id::voice_channel_of(chat)) else { return false };
-        let decision = host.may_be_heard(chat, person).await;
-        let may = decision.is_ok_and(|decision| self.may_record(channel, person, at, decision));
+        let decision = match host.may_be_heard(chat, person).await {
+            Ok(decision) => decision,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether a person may be heard; something that they said is dropped");
+                return false;
+            }
+        };
+        let may = self.may_record(channel, person, at, decision);
         if !may && let Some(call) = self.call_in(channel) {
             call.decided(person.clone(), false);
         }

@@ -76,6 +76,20 @@ fn those_who_are_there_are_asked_in_one_message_and_each_decides_alone() {
 }
 
 #[test]
+fn a_failure_to_read_a_decision_costs_one_utterance_and_not_the_consent() {
+    in_own_process("consent::a_failure_to_read_a_decision_costs_one_utterance_and_not_the_consent", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.engine.kept().unreadable = Some(room.person(0));
+        room.say(0, "Robert, the first boat is green.", Network::default());
+        room.until("her decision to be read", || (room.engine.kept().unread > 0).then_some(()));
+        room.engine.kept().unreadable = None;
+        room.say(0, "Robert, the second boat is yellow.", Network::default());
+        check("the second boat is yellow", &room.said(1));
+    });
+}
+
+#[test]
 fn somebody_who_leaves_and_comes_back_while_they_are_asked_is_asked_once() {
     in_own_process("consent::somebody_who_leaves_and_comes_back_while_they_are_asked_is_asked_once", |root| {
         let mut room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);

@@ -39,6 +39,10 @@ pub struct Kept {
     pub forgotten: Vec<MessageId>,
     /// A person about whom nothing is answered for now.
     pub held: Option<PersonId>,
+    /// A person whose decision cannot be read for now.
+    pub unreadable: Option<PersonId>,
+    /// How often that decision was to be read.
+    pub unread: usize,
     /// True while it is not taken in how much of a reply was heard.
     pub holds_heard: bool,
     /// True while it is not recorded that people were asked.
@@ -101,6 +105,10 @@ impl VoiceHost for Engine {
         if self.kept().held.as_ref() == Some(person) {
             self.kept().waiting += 1;
             released.await;
+        }
+        if self.kept().unreadable.as_ref() == Some(person) {
+            self.kept().unread += 1;
+            return Err(HostError::Storage("the record cannot be read".into()));
         }
         Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))
     }
