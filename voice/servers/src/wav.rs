@@ -4,6 +4,8 @@ use azera_voice_api::SampleRate;
 
 /// The most bytes before the samples. Some programs write names and pictures there.
 const MAX_HEADER_BYTES: usize = 1 << 20;
+/// Said of a file that has nothing but a header.
+const WITHOUT_SAMPLES: &str = "a WAV file without samples";
 /// From this number on, the length of the samples is a placeholder: the file was begun before its end was known.
 const PLACEHOLDER_BYTES: u32 = 0x7000_0000;
 /// The rates that are taken, in samples a second.
@@ -100,7 +102,10 @@ impl WavStream {
             return Ok(());
         }
         self.header.extend_from_slice(bytes);
-        let Some((mut body, start)) = read_header(&self.header)? else { return Ok(()) };
+        let Some((mut body, start)) = read_header(&self.header)? else {
+            // A part of the header may say that it is gigabytes long.
+            return if self.header.len() > MAX_HEADER_BYTES { Err(WITHOUT_SAMPLES.to_owned()) } else { Ok(()) };
+        };
         body.push(self.header.get(start..).unwrap_or_default(), out);
         self.header.clear();
         self.body = Some(body);
@@ -137,7 +142,7 @@ fn read_header(bytes: &[u8]) -> Result<Option<(Body, usize)>, String> {
     let (mut at, mut frames) = (12, None);
     loop {
         if at > MAX_HEADER_BYTES {
-            return Err("a WAV file without samples".to_owned());
+            return Err(WITHOUT_SAMPLES.to_owned());
         }
         let Some(head) = bytes.get(at..at + 8) else { return Ok(None) };
         let size = number(head, 4);
@@ -269,6 +274,15 @@ mod tests {
             read(&[b"RIFF____WAVEdata\0\0\0\0"]).unwrap_err(),
             "a WAV file that does not say how its samples are written"
         );
+    }
+
+    #[test]
+    fn a_header_that_never_ends_is_refused() {
+        let mut head = b"RIFF____WAVEfmt ".to_vec();
+        head.extend(u32::MAX.to_le_bytes());
+        let piece = vec![0; MAX_HEADER_BYTES / 2];
+        assert_eq!(read(&[&head, &piece]).unwrap(), (Vec::new(), None, false));
+        assert_eq!(read(&[&head, &piece, &piece]).unwrap_err(), "a WAV file without samples");
     }
 
     proptest! {
