@@ -4,6 +4,7 @@ use azera_adapter::{CallWish, RecordStatus, SentRecording, VoiceError};
 use azera_fake_discord::{Invoked, Mode, Network};
 use azera_voice_api::{CallRecording, CallRecordings as _, ForgottenCalls};
 
+use crate::interruptions::LONG;
 use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
@@ -64,6 +65,18 @@ impl Room {
         self.runtime.block_on(self.channels().say(&self.chat(), &self.person(0), text)).expect("a call");
         self.hear(from);
     }
+}
+
+#[test]
+fn what_is_being_said_ends_before_a_recording_is_asked_for() {
+    in_own_process("recordings::what_is_being_said_ends_before_a_recording_is_asked_for", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.runtime.block_on(room.channels().say(&room.chat(), &room.person(0), &LONG.concat())).expect("a call");
+        room.speaks(0, 150);
+        room.record(0, CallWish::On).expect("a call").expect("a recording");
+        let said = room.hear(0).to_lowercase();
+        assert!(said.contains("record") && !said.contains("cafe"), "{said}");
+    });
 }
 
 #[test]

@@ -212,6 +212,8 @@ impl VoiceCalls {
             ongoing.recording = Some(recording);
             ongoing.call.clone()
         };
+        // What is being said may be in the voice of somebody who did not agree to be recorded.
+        call.stop();
         if !others.is_empty() {
             call.say(&format!("{by} asks to record this call. I keep nothing until everybody here agrees."));
         }
