@@ -103,6 +103,8 @@ struct Ongoing {
     is_unheard: bool,
     /// True while a moderator deafened the bot.
     is_deafened: bool,
+    /// True if people were told that answers fail. It ends with the next answer.
+    has_told_of_failure: bool,
     /// The name of the persona that usually talks.
     persona: String,
     speakers: Speakers,

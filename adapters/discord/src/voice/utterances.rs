@@ -14,6 +14,12 @@ use tokio::task::JoinSet;
 use super::VoiceCalls;
 use crate::id;
 
+/// What people read when a question is not answered, because somebody who came since did not hear it.
+const CAME_MEANWHILE: &str = "Somebody came in meanwhile. Please ask me again.";
+
+/// What people read when answers fail.
+const CANNOT_ANSWER: &str = "I cannot answer you at the moment. The operator finds the reason in the log.";
+
 /// Most utterances of one person that wait to be recorded.
 const MAX_WAITING: usize = 64;
 
@@ -82,16 +88,52 @@ impl VoiceCalls {
         tokio::spawn(self.clone().answered(recorded, said));
     }
 
-    /// Waits for the answer to an utterance. Tells the call if there is none.
+    /// Waits for the answer to an utterance. Tells the call if there is none, and people why if it failed.
     async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, said: Inbound) {
-        if let Ok(receipt) = recorded {
-            match receipt.outcome().await {
-                Ok(Outcome::Replied(_)) => return,
-                Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
-                Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
-            }
-        }
+        let failed = match recorded {
+            Ok(receipt) => match receipt.outcome().await {
+                Ok(Outcome::Replied(_)) => {
+                    self.note_failure(&said, false);
+                    return;
+                }
+                Ok(Outcome::Skipped(reason)) => {
+                    tracing::debug!(why = reason.why(), "an utterance is not answered");
+                    None
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot answer an utterance");
+                    Some(error)
+                }
+            },
+            Err(error) => Some(error),
+        };
         self.gets_no_answer(&said);
+        if let Some(error) = failed.filter(|_| said.mentions_bot) {
+            self.tell_failure(&said, &error);
+        }
+    }
+
+    /// Tells people in the text chat why a question is not answered. That answers fail is told once until one works.
+    fn tell_failure(self: &Arc<Self>, said: &Inbound, error: &HostError) {
+        let notice = match error {
+            HostError::Stopping | HostError::Interrupted => return,
+            // Whoever left is not there to ask again.
+            HostError::NotAllowed if self.place(&said.chat, Some(&said.person)).is_none() => return,
+            HostError::NotAllowed => CAME_MEANWHILE,
+            _ if self.note_failure(said, true) == Some(false) => CANNOT_ANSWER,
+            _ => return,
+        };
+        if let Some(channel) = id::voice_channel_of(&said.chat) {
+            self.tell_soon(channel, notice);
+        }
+    }
+
+    /// Notes whether answers in a call fail. Returns whether people were told that they do; `None` if the call is over.
+    fn note_failure(&self, said: &Inbound, fails: bool) -> Option<bool> {
+        let channel = id::voice_channel_of(&said.chat)?;
+        let mut calls = self.calls();
+        let ongoing = calls.values_mut().find(|ongoing| ongoing.channel == channel)?;
+        Some(std::mem::replace(&mut ongoing.has_told_of_failure, fails))
     }
 
     /// Tells the call that an utterance gets no answer. Nobody waits for one to what was not for the bot.

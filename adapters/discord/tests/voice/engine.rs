@@ -1,6 +1,6 @@
 //! A minimal engine: it keeps what people said, and answers with fixed words.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -43,6 +43,8 @@ pub struct Kept {
     pub unreadable: Option<PersonId>,
     /// How often that decision was to be read.
     pub unread: usize,
+    /// How the answers to questions fail, one after the other. After that, they work.
+    pub failures: VecDeque<HostError>,
     /// True while it is not taken in how much of a reply was heard.
     pub holds_heard: bool,
     /// True while it is not recorded that people were asked.
@@ -185,6 +187,10 @@ impl Engine {
         self.kept().said.push((inbound.clone(), place));
         if !inbound.mentions_bot {
             return Ok(Outcome::Skipped(SkipReason::NotAddressed));
+        }
+        let failure = self.kept().failures.pop_front();
+        if let Some(failure) = failure {
+            return Err(failure);
         }
         let asker = Some(inbound.person.clone());
         let outbound = Outbound { asker, ..self.answer_to(&inbound.id, &inbound.chat) };

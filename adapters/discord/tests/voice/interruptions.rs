@@ -1,11 +1,12 @@
-//! People interrupt the bot, and only what they heard stays. `AZERA_INTERRUPTIONS` says how often.
+//! People interrupt the bot, and only what they heard stays. `AZERA_INTERRUPTIONS` says how often. Answers that fail are told.
 
 use std::time::Duration;
 
+use azera_adapter::HostError;
 use azera_fake_discord::{Mode, Network, VoicePacket};
 
 use crate::soak::{errors, words};
-use crate::{Room, check, in_own_process};
+use crate::{ANSWER, Room, check, in_own_process};
 
 /// A long answer, which can be interrupted.
 pub const LONG: &[&str] = &[
@@ -53,6 +54,27 @@ fn interrupt(room: &Room, packets: usize) -> Cut {
     let differ = reached(&said).abs_diff(words(&heard).len());
     println!("{differ} words differ, silent after {silent_after:?}\n  kept: {heard}\n  said: {said}");
     Cut { differ, silent_after: silent_after.expect("it spoke") }
+}
+
+#[test]
+fn a_spoken_question_that_fails_is_told_and_not_each_time() {
+    in_own_process("interruptions::a_spoken_question_that_fails_is_told_and_not_each_time", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let broken = || HostError::Storage("the record is damaged".into());
+        room.engine.kept().failures = [broken(), broken(), HostError::NotAllowed].into();
+        for asked in 1..4 {
+            room.say(0, "When does the last ferry leave today?", Network::default());
+            room.said(asked);
+        }
+        room.told("I cannot answer you at the moment", 1);
+        room.told("Somebody came in meanwhile. Please ask me again.", 1);
+        let notices = room.fake.world(|world| {
+            let texts = world.bots_messages(room.channel).into_iter().filter_map(|it| it["content"].as_str());
+            texts.filter(|text| text.contains("I cannot answer you at the moment")).count()
+        });
+        assert_eq!(notices, 1);
+    });
 }
 
 #[test]
