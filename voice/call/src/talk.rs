@@ -464,6 +464,7 @@ impl<P: Player> Talk<P> {
 
     /// Stops speaking, and reports what was heard of each reply.
     async fn stop_speaking(&mut self) {
+        self.asked_until = None;
         let played = self.stop_sound().await;
         for reach in self.mouth.stop(played) {
             self.report_reach(reach);
