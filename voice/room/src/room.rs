@@ -312,7 +312,7 @@ impl Room {
             }
             Event::Recognised(id, transcript) => self.recognised(at, id, transcript, &mut actions),
             Event::Replying { reply, asker } => self.replying(at, reply, asker.as_ref()),
-            Event::Saying { reply, words } => self.saying(at, reply, &words, &mut actions),
+            Event::Saying { reply, words } => self.saying(at, reply, &words),
             Event::Ended => {
                 self.fell_silent(at, &mut actions);
                 self.conversation.ended(at);
@@ -378,10 +378,7 @@ impl Room {
         }
     }
 
-    fn saying(&mut self, at: Duration, reply: Option<MessageId>, words: &str, actions: &mut Vec<Action>) {
-        if let Some(reply) = reply.as_ref().filter(|reply| self.conversation.is_withdrawn(reply)) {
-            return self.drop_withdrawn(at, reply, actions);
-        }
+    fn saying(&mut self, at: Duration, reply: Option<MessageId>, words: &str) {
         if self.voice == Voice::Silent {
             self.voice = Voice::Speaking;
             // The end of what was said before may still come back.

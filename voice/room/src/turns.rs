@@ -25,8 +25,6 @@ struct Question {
     reply: Option<MessageId>,
     /// True if that reply came to nothing. It may be tried again.
     has_failed: bool,
-    /// True once they took it back before anything of the reply was said.
-    is_withdrawn: bool,
 }
 
 /// Who talked with the bot last, and who waits for an answer.
@@ -59,8 +57,7 @@ impl Conversation {
         if self.questions.len() >= MAX_QUESTIONS {
             self.questions.remove(0);
         }
-        let person = person.clone();
-        self.questions.push(Question { person, has_left: false, at, reply, has_failed: false, is_withdrawn: false });
+        self.questions.push(Question { person: person.clone(), has_left: false, at, reply, has_failed: false });
     }
 
     /// Records that a reply comes. It answers the oldest question of `asker` that has no reply, or of anybody if nobody
@@ -107,24 +104,6 @@ impl Conversation {
         }
     }
 
-    /// Records that a person takes back their questions. Returns false if no answer to them may come. The questions keep
-    /// their places, so that each reply finds its own.
-    pub(crate) fn withdraw(&mut self, person: &PersonId, at: Duration) -> bool {
-        let is_speaking = self.is_speaking;
-        let mut is_any = false;
-        for question in self.questions.iter_mut().filter(|question| question.asker() == Some(person)) {
-            let may_come = question.may_be_answered(at, is_speaking);
-            question.is_withdrawn |= may_come;
-            is_any |= may_come;
-        }
-        is_any
-    }
-
-    /// Returns true if a reply answers a question that was taken back.
-    pub(crate) fn is_withdrawn(&self, reply: &MessageId) -> bool {
-        self.questions.iter().any(|question| question.is_withdrawn && question.reply.as_ref() == Some(reply))
-    }
-
     /// Records that a person left. Their questions keep their places, so that each reply finds its own.
     pub(crate) fn left(&mut self, person: &PersonId) {
         for question in &mut self.questions {
@@ -144,11 +123,10 @@ impl Conversation {
         }
     }
 
-    /// Records that nothing more is said of all replies that came. One to a question that was taken back may only be
-    /// announced so far.
+    /// Records that nothing more is said of all replies that came.
     pub(crate) fn all_ended(&mut self, at: Duration) {
         self.ended(at);
-        self.questions.retain(|question| question.is_open() || question.is_withdrawn);
+        self.questions.retain(Question::is_open);
     }
 
     /// Returns true if what somebody says ends the reply that is being said: it is the answer to them, or to nobody and
@@ -198,15 +176,18 @@ impl Conversation {
 
     /// Returns true if the bot just talked with a person.
     fn is_with(&self, person: &PersonId, at: Duration, attention: Duration) -> bool {
-        let waits = |question: &Question| {
-            let may_come = !question.is_withdrawn && question.may_be_answered(at, self.is_speaking);
-            may_come && question.asker() == Some(person)
-        };
+        let waits = |question: &Question| question.asker() == Some(person) && self.is_waiting(question, at);
         if self.questions.iter().any(waits) {
             return true;
         }
         let partner = self.partner.as_ref();
         partner.is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention)
+    }
+
+    /// Returns true if the answer to a question may still come, or is being said. A long answer to somebody else comes
+    /// before.
+    fn is_waiting(&self, question: &Question, at: Duration) -> bool {
+        !question.has_failed && (self.is_speaking || !question.is_old(at))
     }
 }
 
@@ -221,12 +202,6 @@ impl Question {
         asker.is_none_or(|asker| *asker == self.person)
     }
 
-    /// Returns true if the answer may still come, or is being said. While the bot speaks, a long answer to somebody else may
-    /// come before.
-    fn may_be_answered(&self, at: Duration, is_speaking: bool) -> bool {
-        !self.has_failed && (is_speaking || !self.is_old(at))
-    }
-
     /// Returns true if there is no reply to it that is or will be said.
     fn is_open(&self) -> bool {
         self.has_failed || self.reply.is_none()
@@ -234,7 +209,7 @@ impl Question {
 
     /// Returns true if nobody waits for a reply any more, because none came for long.
     fn is_old(&self, at: Duration) -> bool {
-        (self.is_open() || self.is_withdrawn) && at.saturating_sub(self.at) > ANSWER
+        self.is_open() && at.saturating_sub(self.at) > ANSWER
     }
 }
 

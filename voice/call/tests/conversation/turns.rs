@@ -105,23 +105,6 @@ async fn an_interruption_ends_one_answer_and_not_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_order_to_stop_before_the_answer_begins_is_obeyed() {
-    let mut room = two().await;
-    room.say("Azera, how do I get to the beach?", 2 * SECOND).await;
-    room.say("Azera, stop.", SECOND).await;
-    room.talk.request(Request::AskedBy(id("a"), person("Ann"))).await;
-    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
-    room.pass(3 * SECOND, false).await;
-    assert_eq!((room.said.len(), room.uttered.len()), (1, 0), "{:?}", room.said);
-    assert_eq!(room.reach, [(String::new(), false)]);
-    // The next question is answered.
-    room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
-    room.talk.request(Request::Whole(id("b"), "It leaves at six.".into())).await;
-    room.pass(3 * SECOND, false).await;
-    assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn each_of_two_answers_in_a_row_is_interrupted_by_its_own_asker() {
     let mut room = two().await;
     room.say("Azera, when does the ferry leave?", 2 * SECOND).await;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use azera_types::MessageId;
-
 use super::stream::Stream;
 use super::{Action, Room, StreamId, Voice};
 
@@ -95,13 +93,6 @@ impl Room {
         self.end_speech(at);
         self.conversation.all_ended(at);
         actions.push(Action::Stop);
-    }
-
-    /// Drops a reply that nobody wants any more, as its first sentence is to be said. It was not there before.
-    pub(super) fn drop_withdrawn(&mut self, at: Duration, reply: &MessageId, actions: &mut Vec<Action>) {
-        self.conversation.over(reply);
-        self.end_speech(at);
-        actions.push(Action::Cut);
     }
 
     fn end_speech(&mut self, at: Duration) {

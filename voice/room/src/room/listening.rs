@@ -351,12 +351,6 @@ impl Room {
             self.conversation.with(&person, at);
             return actions.push(Action::Mute(is_muted));
         }
-        // As long as nothing is said, an order to stop is about the answer that is to come.
-        let is_order = !is_speaking && is_for_bot && words::is_stop(&text, &self.settings.names);
-        if is_order && self.conversation.withdraw(&person, at) {
-            self.stop(at, actions);
-            return self.conversation.with(&person, at);
-        }
         let is_for_bot = is_for_bot && !self.is_quiet();
         if is_for_bot {
             self.conversation.asked(&person, at);

@@ -50,32 +50,6 @@ fn side_talk_pauses_the_bot_and_only_the_one_it_answers_stops_it() {
 }
 
 #[test]
-fn an_order_to_stop_takes_back_a_question_whose_answer_did_not_begin() {
-    let mut room = MadeUp::of(&["ann", "bob"]);
-    room.says("ann", "Azera, when does the ferry leave?", 1_500);
-    room.pass(1_000, &[]);
-    room.says("bob", "Azera, do you know the train station?", 1_500);
-    room.pass(1_000, &[]);
-    for orders in 1..3 {
-        room.says("ann", "Azera, stop.", 700);
-        room.pass(1_000, &[]);
-        assert_eq!((room.said.len(), room.log.len()), (2, orders), "an order is no message");
-    }
-    assert_eq!(room.log, ["stop", "stop"]);
-    // The answer to her is dropped as it begins, and the one to Bob is said.
-    room.bot_answers(Some("ann"), FERRY);
-    assert_eq!(room.log[2..], ["cut"]);
-    room.bot_answers(Some("bob"), "It is at the old market.");
-    room.says("bob", "No, I mean the other one.", 1_200);
-    room.pass(1_000, &[]);
-    assert_eq!(room.log[3..], ["pause", "cut"]);
-    // Without a question it is talk like any other.
-    room.says("ann", "Azera, stop.", 700);
-    room.pass(1_000, &[]);
-    assert_eq!(room.texts()[3..], [("ann", "Azera, stop.", true)]);
-}
-
-#[test]
 fn it_stays_paused_until_the_last_of_several_fell_silent() {
     let mut room = MadeUp::of(&["ann", "bob", "cid"]);
     room.says("ann", "Azera, when does the ferry leave?", 1_500);
