@@ -55,9 +55,10 @@ pub struct Superseded {
     pub by: MessageId,
     /// When the newer message was sent.
     pub at: Timestamp,
-    /// When the newer message had last been edited. After another edit it may no longer say what replaced the older one.
+    /// When the newer message got the text that replaced the older one: when it was sent, or last edited. After another edit
+    /// it may no longer say so. Notes of older versions lack it, and count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edited_at: Option<Timestamp>,
+    pub worded_at: Option<Timestamp>,
     /// True if it says the same and more; false if it says something different.
     pub same: bool,
     /// True if the person said that the older statement still holds. The note then counts no more. It stays, so that the
@@ -76,12 +77,19 @@ impl Salience {
 impl Superseded {
     /// Returns true if the note counts beside the newer message as it is now.
     pub(crate) fn counts(&self, newer: &MessageRow) -> bool {
-        !self.undone && newer.edited_at == self.edited_at
+        !self.undone && self.worded_at.is_none_or(|worded_at| worded_at == newer.worded_at())
     }
 
     /// Returns true if both are about the same text of the same newer message.
     fn is_of_same(&self, other: &Self) -> bool {
-        self.by == other.by && self.edited_at == other.edited_at
+        self.by == other.by && self.worded_at == other.worded_at
+    }
+}
+
+impl MessageRow {
+    /// Returns when it got its present text: when it was sent, or last edited.
+    pub fn worded_at(&self) -> Timestamp {
+        self.edited_at.unwrap_or(self.at)
     }
 }
 
@@ -233,7 +241,7 @@ mod tests {
         let with = Vec::new();
         let by = MessageId::new("later").unwrap();
         let superseded =
-            superseded.then(|| Superseded { by, at: time(3), edited_at: None, same: false, undone: false });
+            superseded.then(|| Superseded { by, at: time(3), worded_at: None, same: false, undone: false });
         let salience = Salience { kind: "fact".into(), importance, from: 4, to: 11, with, superseded, used: None };
         MemoryRow {
             id: MemoryId(1),
@@ -286,14 +294,14 @@ mod tests {
     fn a_wish_counts_against_the_same_newer_text_alone() {
         let by = |id: &str, undone| {
             let (by, at) = (MessageId::new(id).unwrap(), Timestamp::UNIX_EPOCH);
-            Superseded { by, at, edited_at: None, same: false, undone }
+            Superseded { by, at, worded_at: Some(at), same: false, undone }
         };
         let (undone, again, other) = (by("later", true), by("later", false), by("other", false));
         assert_eq!(settled(Some(&undone), Some(&again)), Some(undone.clone()));
         assert_eq!(settled(Some(&undone), None), Some(undone.clone()));
         assert_eq!(settled(Some(&undone), Some(&other)), Some(other.clone()));
         assert_eq!(settled(Some(&again), None), None);
-        let edited = Superseded { edited_at: Some(Timestamp::UNIX_EPOCH), ..again.clone() };
+        let edited = Superseded { worded_at: Some(Timestamp::MAX), ..again.clone() };
         assert_eq!(settled(Some(&undone), Some(&edited)), Some(edited.clone()), "its new text is a new statement");
         assert_eq!(settled(None, Some(&other)), Some(other));
     }

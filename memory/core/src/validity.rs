@@ -334,19 +334,23 @@ impl Memories<'_> {
         let _writing = before.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
         // It may have been forgotten meanwhile.
         let Some(memory) = self.get(read_scope, older)? else { return Ok(Err(NotReplaced::Unknown(older))) };
-        if by.is_none() && self.replaced(read_scope, &memory)?.is_none() {
-            return Ok(Err(NotReplaced::Holds(older)));
-        }
+        let held = by.is_none() && self.replaced(read_scope, &memory)?.is_none();
         let mut batch = Batch::new();
         let mut memory = MemoryRow { replaced: by, ..memory };
         if by.is_none()
             && let Some(superseded) = memory.salience.as_mut().and_then(|salience| salience.superseded.as_mut())
         {
+            // Notes of older versions do not say which text of the newer message it was.
+            if superseded.worded_at.is_none() {
+                let newer = self.0.messages().raw_message(&superseded.by)?;
+                superseded.worded_at = newer.map(|newer| newer.worded_at());
+            }
             superseded.undone = true;
         }
         codec::put(&mut batch, Table::Memories, keys::memory(older), &memory)?;
         self.0.store.commit(batch, Durability::Flushed)?;
-        Ok(Ok(()))
+        // What may not be shown here no longer replaces it, either. Nothing may tell that there was something.
+        Ok(if held { Err(NotReplaced::Holds(older)) } else { Ok(()) })
     }
 
     /// Returns true if a statement is another one, or was replaced by it, directly or through others.

@@ -139,7 +139,7 @@ proptest! {
                 Act::Mark(number) => mark(&memory, number, None),
                 Act::Replace(one, by, same) => {
                     let (by, at) = (id(by), at(said[by].1));
-                    mark(&memory, one, Some(Superseded { by, at, edited_at: None, same, undone: false }));
+                    mark(&memory, one, Some(Superseded { by, at, worded_at: None, same, undone: false }));
                 }
                 Act::Forget(number) => {
                     memory.forgetting().forget(&Forget::Message(id(number)), false).unwrap();
@@ -168,13 +168,13 @@ fn a_statement_behind_a_thousand_repetitions_may_be_left_out() {
     let memory = record(Arc::new(RamStore::new()));
     for number in 0..=REPEATED {
         add(&memory, number, 0, number as i64);
-        let repeated = Superseded { by: id(0), at: at(0), edited_at: None, same: true, undone: false };
+        let repeated = Superseded { by: id(0), at: at(0), worded_at: None, same: true, undone: false };
         mark(&memory, number, (number > 0).then_some(repeated));
     }
     let read_scope = read_scope(&memory, false);
     let row = memory.messages().get(&read_scope, &id(REPEATED)).unwrap().unwrap();
     assert_eq!(memory.memories().comparable(&read_scope, &ann(), &row, 64).unwrap(), []);
-    let last = Superseded { by: id(0), at: at(0), edited_at: None, same: false, undone: false };
+    let last = Superseded { by: id(0), at: at(0), worded_at: None, same: false, undone: false };
     mark(&memory, REPEATED, Some(last));
     add(&memory, REPEATED + 1, 0, 1);
     let row = memory.messages().get(&read_scope, &id(REPEATED + 1)).unwrap().unwrap();
@@ -190,16 +190,18 @@ fn an_edit_of_the_newer_message_lets_the_older_statement_stand() {
     (0..2).for_each(|number| add(&memory, number, 0, 1));
     let read_scope = read_scope(&memory, false);
     // Returns whether the older statement is shown as replaced, and how many statements are listed.
-    let noted = |edited_at, same| {
-        mark(&memory, 0, Some(Superseded { by: id(1), at: at(1), edited_at, same, undone: false }));
+    let noted = |worded_at, same| {
+        mark(&memory, 0, Some(Superseded { by: id(1), at: at(1), worded_at, same, undone: false }));
         let listed = memory.memories().salient(&read_scope, &ann(), 9).unwrap().len();
         let older = memory.messages().memory_of(&read_scope, &id(0)).unwrap().unwrap();
         let older = memory.memories().get(&read_scope, older).unwrap().unwrap();
         (memory.memories().replaced(&read_scope, &older).unwrap().is_some(), listed)
     };
-    assert_eq!((noted(None, false), noted(None, true)), ((true, 1), (false, 0)));
+    let sent = memory.messages().get(&read_scope, &id(1)).unwrap().unwrap().at;
+    assert_eq!((noted(Some(sent), false), noted(Some(sent), true)), ((true, 1), (false, 0)));
     memory.turns().edit(&id(1), Text::new("something else"), at(20)).unwrap().unwrap();
-    assert_eq!((noted(None, false), noted(None, true)), ((false, 1), (false, 1)));
+    assert_eq!((noted(Some(sent), false), noted(Some(sent), true)), ((false, 1), (false, 1)));
+    assert_eq!(noted(None, false), (true, 1), "an older version did not note when");
     assert_eq!(noted(Some(at(20)), false), (true, 1), "what it says now may replace it, too");
 }
 

@@ -15,7 +15,7 @@ use super::VoiceCalls;
 use crate::id;
 
 /// What people read when a question is not answered, because somebody who came since did not hear it.
-const CAME_MEANWHILE: &str = "Somebody came in meanwhile. Please ask me again.";
+const OTHERS_HEAR: &str = "Who hears this call has changed, so I did not answer. Please ask me again.";
 
 /// What people read when answers fail.
 const CANNOT_ANSWER: &str = "I cannot answer you at the moment. The operator finds the reason in the log.";
@@ -116,10 +116,11 @@ impl VoiceCalls {
     /// Tells people in the text chat why a question is not answered. That answers fail is told once until one works.
     fn tell_failure(self: &Arc<Self>, said: &Inbound, error: &HostError) {
         let notice = match error {
-            HostError::Stopping | HostError::Interrupted => return,
+            // What was forgotten or taken back meanwhile needs no answer.
+            HostError::Stopping | HostError::Interrupted | HostError::Refused(_) => return,
             // Whoever left is not there to ask again.
             HostError::NotAllowed if self.place(&said.chat, Some(&said.person)).is_none() => return,
-            HostError::NotAllowed => CAME_MEANWHILE,
+            HostError::NotAllowed => OTHERS_HEAR,
             _ if self.note_failure(said, true) == Some(false) => CANNOT_ANSWER,
             _ => return,
         };

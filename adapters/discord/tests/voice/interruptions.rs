@@ -68,7 +68,7 @@ fn a_spoken_question_that_fails_is_told_and_not_each_time() {
             room.said(asked);
         }
         room.told("I cannot answer you at the moment", 1);
-        room.told("Somebody came in meanwhile. Please ask me again.", 1);
+        room.told("Who hears this call has changed, so I did not answer. Please ask me again.", 1);
         let notices = room.fake.world(|world| {
             let texts = world.bots_messages(room.channel).into_iter().filter_map(|it| it["content"].as_str());
             texts.filter(|text| text.contains("I cannot answer you at the moment")).count()

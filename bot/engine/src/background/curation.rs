@@ -95,8 +95,8 @@ fn marks_of(salient: &[MemoryRow], vectors: &[Vec<f32>], since: Timestamp) -> Ve
             else {
                 continue;
             };
-            // Whoever stores the mark adds when the message was edited.
-            let superseded = Some(Superseded { by: by.clone(), at: wins.at, edited_at: None, same, undone: false });
+            // Whoever stores the mark adds when the message got its text.
+            let superseded = Some(Superseded { by: by.clone(), at: wins.at, worded_at: None, same, undone: false });
             marks.push((said.clone(), Salience { superseded, ..salience.clone() }));
             // The importance carries over to the other wording.
             if let Some(stays) = wins.salience.as_ref().filter(|_| same) {

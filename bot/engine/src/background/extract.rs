@@ -96,10 +96,10 @@ impl Background {
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let mut richer: Option<MemoryRow> = None;
-        let by_this =
-            |same| Superseded { by: row.id.clone(), at: row.at, edited_at: row.edited_at, same, undone: false };
+        let worded_at = Some(row.worded_at());
+        let by_this = |same| Superseded { by: row.id.clone(), at: row.at, worded_at, same, undone: false };
         let now = Marked { kind: &salience.kind, text: &gist };
-        let said_at = row.edited_at.unwrap_or(row.at);
+        let said_at = row.worded_at();
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
                 let near = cosine(new, vector);
@@ -173,7 +173,8 @@ impl Background {
         let (of, id) = (read_scope.clone(), by.clone());
         let message = self.services.blocking(move |memory| memory.messages().get(&of, &id)).await?;
         let compared = message.filter(|message| message.text == newer.text);
-        Ok(compared.map(|message| Superseded { by, at: newer.at, edited_at: message.edited_at, same, undone: false }))
+        let worded_at = compared.map(|message| message.worded_at());
+        Ok(worded_at.map(|worded_at| Superseded { by, at: newer.at, worded_at: Some(worded_at), same, undone: false }))
     }
 
     /// Returns what a statement is compared with, and how many times something was forgotten before that was read; `None` if
@@ -258,7 +259,7 @@ impl<'a> Marked<'a> {
 /// happened in 2019; a rent or an appointment with another number does.
 fn are_two_events(old: Marked<'_>, new: Marked<'_>) -> bool {
     let is_event = |one: Marked<'_>| Kind::named(one.kind) == Some(Kind::Event);
-    (is_event(old) || is_event(new)) && replaces_numbers(old.text, new.text)
+    is_event(old) && is_event(new) && replaces_numbers(old.text, new.text)
 }
 
 pub(super) fn settle(old: Marked<'_>, new: Marked<'_>) -> DuplicateVerdict {
@@ -373,12 +374,12 @@ mod tests {
         fn check(old: (&str, &str), new: (&str, &str), want: DuplicateVerdict) {
             let marked = |(kind, text)| Marked { kind, text };
             assert_eq!(settle(marked(old), marked(new)), want, "{old:?} / {new:?}");
-            let both_happened = old.0 == "event" || new.0 == "event";
+            let both_happened = old.0 == "event" && new.0 == "event";
             assert_eq!(are_two_events(marked(old), marked(new)), both_happened, "{old:?} / {new:?}");
         }
         let (rome, again) = ("I flew to Rome in 2019", "I flew to Rome in 2023");
         check(("event", rome), ("event", again), DuplicateVerdict::Apart);
-        check(("event", rome), ("fact", again), DuplicateVerdict::Apart);
+        check(("event", rome), ("fact", again), DuplicateVerdict::Replaced);
         check(("event", "I ran 5 km today"), ("event", "I ran 7 km today"), DuplicateVerdict::Apart);
         check(("fact", "my rent is 900"), ("fact", "my rent is 950"), DuplicateVerdict::Replaced);
         check(("plan", "we meet at 5"), ("plan", "we meet at 6"), DuplicateVerdict::Replaced);

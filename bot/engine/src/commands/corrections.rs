@@ -175,8 +175,14 @@ fn in_words(why: NotReplaced) -> String {
         NotReplaced::Older => "The newer one must be the later one: name the older one first.".into(),
         NotReplaced::Holds(id) => format!("`{id}` holds already: nothing that may be shown here replaced it."),
         NotReplaced::Already { older, by: Some(by) } => {
-            format!("`{by}` holds already in place of `{older}`. Use `/memory update {by} TEXT`.")
+            format!(
+                "`{by}` replaced `{older}` already. Use `/memory update {by} TEXT`, or let `{older}` hold again with `/memory current {older}`."
+            )
         }
-        NotReplaced::Already { older, by: None } => format!("A newer message of yours replaced `{older}` already."),
+        NotReplaced::Already { older, by: None } => {
+            format!(
+                "A newer message of yours replaced `{older}` already. `/memory current {older}` lets it hold again."
+            )
+        }
     }
 }

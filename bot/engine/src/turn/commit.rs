@@ -26,6 +26,14 @@ pub(super) struct Committed {
     pub(super) state: State,
 }
 
+/// Says to people why a reply was not stored. The log has the store's own words.
+fn why_not_stored(error: &Error) -> &'static str {
+    match error {
+        Error::Memory(azera_memory::Error::Invalid(_)) => "the message was forgotten meanwhile",
+        _ => "the answer could not be stored",
+    }
+}
+
 impl Turns {
     /// Stores the reply. If that fails, says so where the reply was streamed: what was begun there must end.
     pub(super) async fn commit(
@@ -39,7 +47,8 @@ impl Turns {
             Ok(committed) => Ok(committed),
             Err(error) => {
                 let target = self.stream_target(&draft.id, request, context, composition);
-                target.event(StreamEvent::Error { message: error.to_string() }).await;
+                let message = why_not_stored(&error).to_owned();
+                target.event(StreamEvent::Error { message }).await;
                 Err(error)
             }
         }

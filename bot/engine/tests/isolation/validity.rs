@@ -19,7 +19,7 @@ const NEW: &str = "the practice moved me to friday morning";
 /// Notes that one message replaced another, as extraction does.
 fn replace(scene: &Scene, old: &MessageId, new: &MessageId) {
     let superseded =
-        Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), edited_at: None, same: false, undone: false });
+        Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), worded_at: None, same: false, undone: false });
     let (kind, to) = ("plan".to_owned(), OLD.len());
     let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded, used: None };
     assert!(scene.engine.memory.memories().mark(old, &salience).unwrap());
