@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use azera_adapter::{Holding, Host, InboundEvent, MemoryReader, Platform, Reading, Recorded, Removed};
 use azera_memory::{Forget, Salience, Superseded};
-use azera_types::{Clock, MessageId};
+use azera_types::{Clock, MessageId, Timestamp};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
@@ -16,10 +16,15 @@ use crate::world::Change;
 const OLD: &str = "my dentist appointment is on tuesday";
 const NEW: &str = "the practice moved me to friday morning";
 
-/// Notes that one message replaced another, as extraction does.
+/// Notes that one message replaced another, as extraction of older versions did.
 fn replace(scene: &Scene, old: &MessageId, new: &MessageId) {
+    replace_worded(scene, old, new, None);
+}
+
+/// Notes the same, as extraction does, with the time of the newer text.
+fn replace_worded(scene: &Scene, old: &MessageId, new: &MessageId, worded_at: Option<Timestamp>) {
     let superseded =
-        Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), worded_at: None, same: false, undone: false });
+        Some(Superseded { by: new.clone(), at: scene.engine.clock.now(), worded_at, same: false, undone: false });
     let (kind, to) = ("plan".to_owned(), OLD.len());
     let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded, used: None };
     assert!(scene.engine.memory.memories().mark(old, &salience).unwrap());
@@ -181,6 +186,7 @@ async fn a_statement_that_azera_closed_holds_again_for_good_if_its_person_says_s
     let old = scene.last();
     scene.say(ANN, COMMONS, NEW).await;
     let new = scene.last();
+    let sent = scene.engine.watch.oracle().now;
     replace(&scene, &old, &new);
     scene.engine.azera.settle().await.unwrap();
     let search = "/memory search dentist appointment";
@@ -189,7 +195,7 @@ async fn a_statement_that_azera_closed_holds_again_for_good_if_its_person_says_s
     let current = format!("/memory current {id}");
     assert_eq!(scene.command(ANN, COMMONS, &current).await, format!("`{id}` holds again."));
     assert!(!scene.command(ANN, COMMONS, search).await.contains(", until "));
-    replace(&scene, &old, &new);
+    replace_worded(&scene, &old, &new, Some(sent));
     assert!(!scene.command(ANN, COMMONS, search).await.contains(", until "), "it stays so");
     let again = scene.command(ANN, COMMONS, &current).await;
     assert!(again.contains("holds already"), "{again}");
@@ -203,7 +209,7 @@ async fn a_replaced_statement_is_updated_no_more() {
     let update = format!("/memory update {old}");
     let new = id_in(&scene.command(ANN, DM_ANN, &format!("{update} {NEW}")).await);
     let refused = scene.command(ANN, DM_ANN, &format!("{update} it is on sunday")).await;
-    assert!(refused.contains(&format!("`{new}` holds already in place of `{old}`")), "{refused}");
+    assert!(refused.contains(&format!("`{new}` replaced `{old}` already")), "{refused}");
     assert!(!scene.command(ANN, DM_ANN, "/me").await.contains("it is on sunday"));
     scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
     let updated = scene.command(ANN, DM_ANN, &format!("{update} it is on sunday")).await;
