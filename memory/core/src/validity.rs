@@ -80,7 +80,8 @@ pub enum NotReplaced {
     Circle,
     /// The newer one is older.
     Older,
-    /// It holds already: nothing that may be shown replaced it.
+    /// It holds already where it is read: nothing that may be shown there replaced it. What may not be shown no longer
+    /// replaces it, either.
     Holds(MemoryId),
     /// Something that may be shown replaced it already.
     Already {

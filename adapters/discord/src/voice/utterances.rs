@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::VoiceCalls;
 use crate::id;
 
-/// What people read when a question is not answered, because somebody who came since did not hear it.
+/// What people read when a question is not answered, because people came or went since, or hear again.
 const OTHERS_HEAR: &str = "Who hears this call has changed, so I did not answer. Please ask me again.";
 
 /// What people read when answers fail.
