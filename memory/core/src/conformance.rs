@@ -6,6 +6,7 @@
 
 mod place;
 mod record;
+mod staged;
 mod store;
 mod talk;
 mod text;
@@ -16,6 +17,7 @@ pub use crate::graph::{MentionOf, mentions};
 
 pub use place::{assert_no_bytes, copy_dir};
 pub use record::{record, record_with_files, record_with_vectors, settings};
+pub use staged::StagedStore;
 pub use store::{store, store_against_map};
 pub use talk::{inbound, reply};
 pub use text::text;

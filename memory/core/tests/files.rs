@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use azera_memory::conformance::{record_with_files, settings};
+use azera_memory::conformance::{StagedStore, record_with_files, settings};
 use azera_memory::{
-    Batch, BlobStore, DataSubject, Durability, Entry, Error, Forget, Memory, MemoryConfig, NewChat, Order, RamBlobs,
-    RamStore, ReadScope, RetentionPreference, Store, Table, blob_id,
+    Batch, BlobStore, DataSubject, Durability, Error, Forget, Memory, MemoryConfig, NewChat, RamBlobs, RamStore,
+    ReadScope, RetentionPreference, Store, Table, blob_id,
 };
 use azera_types::{
     BlobId, ChatId, Inbound, InboundPart, MessageId, Part, PersonId, PersonaId, Place, PlaceKind, PlatformId,
@@ -35,41 +35,6 @@ fn broken(flag: &AtomicBool) -> Result<(), Error> {
     }
 }
 
-impl Store for Disk {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.rows.get(table, key)
-    }
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>, Error> {
-        self.rows.scan(table, prefix, after, order, limit)
-    }
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        broken(&self.rows_broken)?;
-        self.rows.commit(batch, durability)
-    }
-    fn flush(&self) -> Result<(), Error> {
-        self.rows.flush()
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        self.rows.rewrite()
-    }
-    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
-        self.rows.dump(take)
-    }
-    fn revision(&self) -> u64 {
-        self.rows.revision()
-    }
-    fn disk_bytes(&self) -> Result<u64, Error> {
-        self.rows.disk_bytes()
-    }
-}
-
 impl BlobStore for Disk {
     fn put(&self, id: &BlobId, bytes: &[u8]) -> Result<(), Error> {
         broken(&self.files_broken)?;
@@ -93,7 +58,9 @@ impl Disk {
     }
 
     fn open_with(&self, config: MemoryConfig) -> Memory {
-        record_with_files(Arc::new(self.clone()), Arc::new(self.clone()), config).unwrap()
+        let rows_broken = Arc::clone(&self.rows_broken);
+        let rows = StagedStore::new(self.rows.clone()).before_commit(move || broken(&rows_broken));
+        record_with_files(Arc::new(rows), Arc::new(self.clone()), config).unwrap()
     }
 
     /// Returns the stored files.

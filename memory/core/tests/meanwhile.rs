@@ -4,58 +4,22 @@
 
 use std::sync::{Arc, Mutex};
 
-use azera_memory::conformance::{inbound, record, reply};
-use azera_memory::{Batch, Durability, Entry, Error, Forget, Memory, NewChat, NewReply, Order, RamStore, Store, Table};
+use azera_memory::conformance::{StagedStore, inbound, record, reply};
+use azera_memory::{Forget, Memory, NewChat, NewReply, Order, RamStore, Store, Table};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// A store in which something happens behind the next read of a message.
-#[derive(Default)]
-struct Interrupted {
-    rows: RamStore,
-    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
-}
-
-impl Store for Interrupted {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let found = self.rows.get(table, key);
-        let happens = if table == Table::Messages { self.meanwhile.lock().unwrap().take() } else { None };
+/// Returns a store in which something happens behind the next read of a message.
+fn interrupted(rows: RamStore, meanwhile: Arc<Mutex<Option<Meanwhile>>>) -> StagedStore {
+    StagedStore::new(rows).after_get(move |table| {
+        let happens = if table == Table::Messages { meanwhile.lock().unwrap().take() } else { None };
         if let Some(happens) = happens {
             happens();
         }
-        found
-    }
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>, Error> {
-        self.rows.scan(table, prefix, after, order, limit)
-    }
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        self.rows.commit(batch, durability)
-    }
-    fn flush(&self) -> Result<(), Error> {
-        self.rows.flush()
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        self.rows.rewrite()
-    }
-    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
-        self.rows.dump(take)
-    }
-    fn revision(&self) -> u64 {
-        self.rows.revision()
-    }
-    fn disk_bytes(&self) -> Result<u64, Error> {
-        self.rows.disk_bytes()
-    }
+    })
 }
 
 /// A record whose chat has one message with an open turn, and what to do behind the next read of a message.
@@ -69,7 +33,7 @@ struct Scene {
 impl Scene {
     fn open() -> Self {
         let (rows, meanwhile) = (RamStore::new(), Arc::<Mutex<Option<Meanwhile>>>::default());
-        let memory = Arc::new(record(Arc::new(Interrupted { rows: rows.clone(), meanwhile: Arc::clone(&meanwhile) })));
+        let memory = Arc::new(record(Arc::new(interrupted(rows.clone(), Arc::clone(&meanwhile)))));
         let (platform, chat) = (PlatformId::new("test").unwrap(), ChatId::new("square").unwrap());
         let new = NewChat {
             id: chat.clone(),

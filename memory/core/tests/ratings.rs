@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_memory::conformance::{inbound, record, reply};
+use azera_memory::conformance::{StagedStore, inbound, record, reply};
 use azera_memory::{
-    Batch, DataSubject, Durability, Entry, Error, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore,
-    ReadScope, ReplyRating, Store, Table, WhyHit, WhyRow,
+    Batch, DataSubject, Durability, Error, Forget, Memory, NewChat, NewFact, NewReply, Order, RamStore, ReadScope,
+    ReplyRating, Store, Table, WhyHit, WhyRow,
 };
 use azera_types::{
     Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -246,48 +246,13 @@ fn a_thumb_of_an_older_version_goes_with_a_reaction_of_its_direction() {
     assert!(memory.check().unwrap().is_sound());
 }
 
-/// A store that fails after some more commits.
-struct Failing {
-    rows: RamStore,
-    left: Arc<AtomicUsize>,
-}
-
-impl Store for Failing {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.rows.get(table, key)
-    }
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>, Error> {
-        self.rows.scan(table, prefix, after, order, limit)
-    }
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+/// Returns a store that fails after some more commits.
+fn failing(rows: RamStore, left: Arc<AtomicUsize>) -> StagedStore {
+    StagedStore::new(rows).before_commit(move || {
         let less = |left: usize| left.checked_sub(1);
-        self.left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
-            .map_err(|_| Error::Full { what: "writing" })?;
-        self.rows.commit(batch, durability)
-    }
-    fn flush(&self) -> Result<(), Error> {
-        self.rows.flush()
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        self.rows.rewrite()
-    }
-    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
-        self.rows.dump(take)
-    }
-    fn revision(&self) -> u64 {
-        self.rows.revision()
-    }
-    fn disk_bytes(&self) -> Result<u64, Error> {
-        self.rows.disk_bytes()
-    }
+        let counted = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        counted.map(drop).map_err(|_| Error::Full { what: "writing" })
+    })
 }
 
 /// Only the answer tells which memories it recalled, so a thumb must not stay behind.
@@ -297,7 +262,7 @@ fn a_crash_while_an_answer_is_forgotten_leaves_no_thumb_without_it() {
     let square = ChatId::new("square").unwrap();
     for commits in 0.. {
         let (rows, left) = (RamStore::new(), Arc::new(AtomicUsize::new(usize::MAX)));
-        let memory = record(Arc::new(Failing { rows: rows.clone(), left: left.clone() }));
+        let memory = record(Arc::new(failing(rows.clone(), left.clone())));
         let here = in_channel(&square, &realm);
         let recalled = fact(&memory, "ann", Scope::Realm(realm.clone()));
         let reply = answered(&memory, &realm, "square", recalled);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
-use azera_memory::{Batch, Durability, Entry, Error, Forget, NewChat, Order, RamStore, Store, Table, relink};
+use azera_memory::conformance::{StagedStore, record};
+use azera_memory::{Batch, Durability, Error, Forget, NewChat, Order, RamStore, Store, Table, relink};
 use azera_types::{MessageId, PlatformId};
 use proptest::prelude::*;
 
@@ -91,44 +91,14 @@ fn unreadable_rows_are_removed() {
     }
 }
 
-/// A store whose memories cannot be read to the end.
-struct Torn(RamStore);
-
-impl Store for Torn {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.0.get(table, key)
-    }
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Vec<Entry>, Error> {
-        if table == Table::Memories {
-            return Err(Error::Backend { what: "reading the store", why: "a torn page".into(), transient: false });
+/// Returns a store whose memories cannot be read to the end.
+fn torn(rows: RamStore) -> StagedStore {
+    StagedStore::new(rows).before_scan(|table| match table {
+        Table::Memories => {
+            Err(Error::Backend { what: "reading the store", why: "a torn page".into(), transient: false })
         }
-        self.0.scan(table, prefix, after, order, limit)
-    }
-    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        self.0.commit(batch, durability)
-    }
-    fn flush(&self) -> Result<(), Error> {
-        self.0.flush()
-    }
-    fn rewrite(&self) -> Result<(), Error> {
-        self.0.rewrite()
-    }
-    fn dump(&self, take: &mut dyn FnMut(Batch) -> Result<(), Error>) -> Result<u64, Error> {
-        self.0.dump(take)
-    }
-    fn revision(&self) -> u64 {
-        self.0.revision()
-    }
-    fn disk_bytes(&self) -> Result<u64, Error> {
-        self.0.disk_bytes()
-    }
+        _ => Ok(()),
+    })
 }
 
 /// The check counts a table that cannot be read to the end, and goes on with the others.
@@ -138,7 +108,7 @@ fn damage_in_one_table_does_not_hide_another() {
     let mut batch = Batch::new();
     batch.put(Table::Personas, b"behind", b"no row");
     store.commit(batch, Durability::Soon).unwrap();
-    let checked = record(Arc::new(Torn(store))).check().unwrap();
+    let checked = record(Arc::new(torn(store))).check().unwrap();
     assert_eq!(checked.broken["tables that cannot be read to their end"], 1);
     assert_eq!((checked.messages, checked.unreadable["personas"]), (2, 1));
 }
