@@ -24,6 +24,11 @@ pub enum Format {
 
 /// Shows events in one [`Format`].
 pub(crate) trait View: Send {
+    /// Whether a failed turn ends with an error that names its message, even if one was streamed before. A program that
+    /// waits for the end of a turn needs it; a person would read the same twice.
+    fn names_failed_messages(&self) -> bool {
+        false
+    }
     /// Sets the name of the persona that probably speaks next.
     fn expect_name(&mut self, _name: &str) {}
     /// Shows the first lines.

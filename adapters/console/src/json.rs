@@ -9,8 +9,8 @@ use crate::format::{Sink, View};
 
 /// Events as JSON lines. A [`StreamEvent`] is printed with `chat` and `reply` added. Each reply is printed as a
 /// `reply`, and again with `again` when somebody chooses an old one. A `turn` with its usage and recalled memories
-/// follows. After a crash, a `reply` may come again with the same id; readers that store replies should store each id
-/// once.
+/// follows. A turn that failed ends with an `error` whose `to` is the message, whether or not an error was streamed.
+/// After a crash, a `reply` may come again with the same id; readers that store replies should store each id once.
 pub(crate) struct JsonLines {
     out: Sink,
 }
@@ -105,6 +105,10 @@ impl<'a> JsonEvent<'a> {
 }
 
 impl View for JsonLines {
+    fn names_failed_messages(&self) -> bool {
+        true
+    }
+
     fn banner(&mut self, _: &[String]) -> io::Result<()> {
         Ok(())
     }

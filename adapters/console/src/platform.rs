@@ -326,6 +326,7 @@ impl Streaming for Console {
             return;
         }
         if matches!(event, StreamEvent::Error { .. })
+            && !state.view.names_failed_messages()
             && let Some(had_error) = state.turns.get_mut(chat)
         {
             *had_error = true;

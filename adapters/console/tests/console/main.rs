@@ -275,6 +275,7 @@ async fn json_prints_every_event_and_each_reply_once() {
     {"type":"error","chat":"console:ann:main","to":"console:ID","message":"too many messages are waiting"}
     {"chat":"console:ann:main","reply":"r4","type":"content","text":"I was ab"}
     {"chat":"console:ann:main","reply":"r4","type":"error","message":"the model is gone"}
+    {"type":"error","chat":"console:ann:main","to":"console:ID","message":"the model is gone"}
     {"type":"silent","to":"console:ID","chat":"console:ann:main","why":"the chat is set to silent"}
     {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no command `/nonsense`. `/help` lists all commands. Not sent: /nonsense"}
     {"type":"command","chat":"console:ann:main","ok":true,"text":"A new chat.","go_to":"console:ann:2"}

@@ -51,7 +51,8 @@ impl Talk {
     fn say(&mut self, line: &str) -> Value {
         writeln!(self.input, "{line}").expect("it listens");
         loop {
-            let event = self.events.recv().expect("it lives");
+            let event = self.events.recv_timeout(PATIENCE);
+            let event = event.unwrap_or_else(|_| panic!("{line:?} is neither answered nor refused: {}", self.log()));
             match event["type"].as_str() {
                 // A reply may belong to an earlier message.
                 Some("reply") => drop(self.answered.entry(id(&event["to"])).or_default()),
