@@ -115,7 +115,7 @@ impl TextToSpeech for Espeak {
             return Ok(());
         }
         let sound = self.sound(&sentence, voice, style).map_err(failed)?;
-        let (_, samples) = level::finish(&sound, RATE, PAUSE_S / pace(style));
+        let samples = level::finish(&sound, RATE, PAUSE_S / pace(style));
         // It is the whole sentence in any case.
         let _wish = take(Audio { rate: RATE, samples }.into());
         Ok(())

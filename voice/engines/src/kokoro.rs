@@ -17,7 +17,7 @@ use rten_tensor::prelude::*;
 use crate::graph::Graph;
 use crate::pieces::{MOST_SYMBOLS, Phonemes};
 use crate::pronounce::{Accent, Pronouncer, Symbols};
-use crate::sentence::{self, MAX_PACE, MIN_PACE, Made, pace};
+use crate::sentence::{self, Finisher, MAX_PACE, MIN_PACE, Take, pace};
 
 /// The engine's name.
 const ENGINE: &str = "kokoro";
@@ -76,7 +76,7 @@ impl KokoroVoice {
     }
 
     /// Makes the sound of one piece.
-    fn piece(&self, phonemes: &Phonemes, style: &Style) -> Result<Piece, Error> {
+    fn piece(&self, phonemes: &Phonemes, style: &Style, take: &mut Take<'_>) -> Result<ControlFlow<()>, Error> {
         let failed = |why: String| Error::Engine { engine: ENGINE.to_owned(), why };
         let (ids, symbol_ends) = symbols::ids(&phonemes.text);
         let (length, row) = (ids.len(), self.place * ROWS + row(ids.len()));
@@ -91,8 +91,10 @@ impl KokoroVoice {
         let samples = Tensor::<f32>::try_from(sound).map_err(|_| sentence::no_sound(ENGINE))?.to_vec();
         let lengths = Tensor::<f32>::try_from(lengths).ok().filter(|lengths| lengths.len() == length);
         let ends = lengths.and_then(|lengths| sentence::shares(&lengths.to_vec(), &symbol_ends, &phonemes.word_ends));
-        let made = Made { samples, rate: RATE, word_ends: ends.unwrap_or_default(), pitch };
-        made.finished(ENGINE, phonemes, style)
+        let made = (samples.len(), RATE);
+        let mut finisher = Finisher::new(ENGINE, (phonemes, style), made, pitch, &ends.unwrap_or_default());
+        finisher.push(&samples)?;
+        Ok(take(finisher.finish()))
     }
 }
 
@@ -112,7 +114,7 @@ impl TextToSpeech for KokoroVoice {
             return Err(Error::UnknownVoice { voice: style.voice.clone(), known: vec![voice.id.clone()] });
         }
         let words = |part: &str| self.pronouncer.words(part, Symbols::Misaki);
-        sentence::speak(sentence, &words, &|piece| self.piece(piece, style), take)
+        sentence::speak(sentence, &words, &|piece, _, take| self.piece(piece, style, take), take)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use azera_voice_api::{Audio, Error, Piece, SampleRate, Style};
-use azera_voice_recordings::Pitch;
+use azera_voice_recordings::{Pitch, Resampler};
 
-use crate::level;
+use crate::level::Leveller;
 use crate::pieces::{Phonemes, pieces};
 use crate::pronounce::Word;
 
@@ -16,55 +16,125 @@ pub const MAX_PACE: f32 = 2.0;
 /// The most characters whose phonemes are found at once.
 const MOST_CHARACTERS: usize = 600;
 
-/// Speaks a sentence piece by piece: `words` pronounces a part of it, and `speak` makes the sound of a piece.
+/// Takes in pieces of sound as they are made. It says whether more are wanted.
+pub type Take<'a> = dyn FnMut(Piece) -> ControlFlow<()> + 'a;
+
+/// Speaks a sentence piece by piece: `words` pronounces a part of it, and `speak` makes the sound of a piece. The sound of
+/// the first one is awaited.
 pub fn speak(
     sentence: &str,
     words: &dyn Fn(&str) -> Vec<Word>,
-    speak: &dyn Fn(&Phonemes) -> Result<Piece, Error>,
-    take: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+    speak: &dyn Fn(&Phonemes, IsFirst, &mut Take<'_>) -> Result<ControlFlow<()>, Error>,
+    take: &mut Take<'_>,
 ) -> Result<(), Error> {
+    let mut is_first = IsFirst(true);
     for part in parts(sentence) {
         for piece in pieces(&words(&part)) {
-            if take(speak(&piece)?).is_break() {
+            if speak(&piece, is_first, take)?.is_break() {
                 return Ok(());
             }
+            is_first = IsFirst(false);
         }
     }
     Ok(())
 }
+
+/// Whether a piece is the first one of its sentence.
+#[derive(Debug, Clone, Copy)]
+pub struct IsFirst(pub bool);
 
 /// Returns the pace of a style as a voice can speak.
 pub fn pace(style: &Style) -> f32 {
     if style.pace.is_finite() { style.pace.clamp(MIN_PACE, MAX_PACE) } else { 1.0 }
 }
 
-/// What a model made of one piece.
-pub struct Made {
-    /// The sound.
-    pub samples: Vec<f32>,
-    /// Its rate.
-    pub rate: SampleRate,
-    /// At which share of the sound each word ends; empty if that is unknown.
-    pub word_ends: Vec<f32>,
-    /// The pitch that it still needs.
-    pub pitch: Pitch,
+/// Makes what is heard of the sound that a model makes of one piece, all at once or in parts: gives it its pitch and level,
+/// and adds the pause behind it.
+pub struct Finisher {
+    engine: &'static str,
+    rate: SampleRate,
+    resampler: Option<Resampler>,
+    level: Leveller,
+    pause_s: f32,
+    /// The ends of the words that end in no piece so far, as samples from the beginning, the last one first.
+    word_ends: Vec<usize>,
+    /// How many samples were handed over.
+    passed: usize,
+    /// Samples that can be handed over.
+    ready: Vec<f32>,
 }
 
-impl Made {
-    /// Returns the piece with its pitch, its level, and the pause behind these phonemes.
+impl Finisher {
+    /// Returns a finisher for these phonemes. `samples` is how many samples the model makes of them at its `rate`, and
+    /// `word_ends` at which share of them each word ends; it is empty if that is unknown.
+    pub fn new(
+        engine: &'static str,
+        (phonemes, style): (&Phonemes, &Style),
+        (samples, rate): (usize, SampleRate),
+        pitch: Pitch,
+        word_ends: &[f32],
+    ) -> Self {
+        let end = |share: &f32| (share * samples as f32 / pitch.factor()) as usize;
+        Self {
+            engine,
+            rate,
+            resampler: pitch.resampler(rate),
+            level: Leveller::new(rate),
+            pause_s: pause_s(&phonemes.text) / pace(style),
+            word_ends: word_ends.iter().rev().map(end).collect(),
+            passed: 0,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Takes in the next part of the sound.
     ///
     /// # Errors
     /// What the model of this engine made is no sound.
-    pub fn finished(self, engine: &str, phonemes: &Phonemes, style: &Style) -> Result<Piece, Error> {
-        let Self { samples, rate, word_ends, pitch } = self;
+    pub fn push(&mut self, samples: &[f32]) -> Result<(), Error> {
         if !samples.iter().all(|sample| sample.is_finite()) {
-            return Err(no_sound(engine));
+            return Err(no_sound(self.engine));
         }
-        let sound = pitch.raised(samples, rate);
-        let (removed, samples) = level::finish(&sound, rate, pause_s(&phonemes.text) / pace(style));
-        let end = |share: &f32| ((share * sound.len() as f32) as usize).saturating_sub(removed).min(samples.len());
-        let word_ends = word_ends.iter().map(|share| rate.duration(end(share))).collect();
-        Ok(Piece { audio: Audio { rate, samples }, word_ends })
+        match &mut self.resampler {
+            None => self.ready.extend(self.level.push(samples)),
+            Some(resampler) => {
+                let mut raised = Vec::new();
+                resampler.push(samples, &mut raised);
+                self.ready.extend(self.level.push(&raised));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what was made since the last call, if anything.
+    pub fn take(&mut self) -> Option<Piece> {
+        let samples = std::mem::take(&mut self.ready);
+        if samples.is_empty() {
+            return None;
+        }
+        let from = self.level.removed() + self.passed;
+        let until = from + samples.len();
+        let mut word_ends = Vec::new();
+        while let Some(end) = self.word_ends.pop_if(|end| *end <= until) {
+            word_ends.push(self.rate.duration(end.saturating_sub(from)));
+        }
+        self.passed += samples.len();
+        Some(Piece { audio: Audio { rate: self.rate, samples }, word_ends })
+    }
+
+    /// Returns the last piece.
+    pub fn finish(mut self) -> Piece {
+        if let Some(resampler) = self.resampler.take() {
+            let mut raised = Vec::new();
+            resampler.finish(&mut raised);
+            self.ready.extend(self.level.push(&raised));
+        }
+        let from = self.level.removed() + self.passed;
+        let mut samples = self.ready;
+        samples.extend(self.level.finish(self.pause_s));
+        let end = |end: &usize| self.rate.duration(end.saturating_sub(from).min(samples.len()));
+        let word_ends = self.word_ends.iter().rev().map(end).collect();
+        Piece { audio: Audio { rate: self.rate, samples }, word_ends }
     }
 }
 

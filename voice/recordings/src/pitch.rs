@@ -48,16 +48,10 @@ impl Pitch {
         SampleRate(rate.0 * self.0 / STEPS)
     }
 
-    /// Returns a whole sound at the pitch. It becomes [`Pitch::factor`] times shorter.
-    pub fn raised(self, sound: Vec<f32>, rate: SampleRate) -> Vec<f32> {
-        if self.0 == STEPS {
-            return sound;
-        }
-        let mut resampler = Resampler::new(self.rate(rate), rate);
-        let mut raised = Vec::with_capacity(sound.len());
-        resampler.push(&sound, &mut raised);
-        resampler.finish(&mut raised);
-        raised
+    /// Returns what brings sound made with this rate to the pitch, and makes it [`Pitch::factor`] times shorter; `None` for
+    /// a voice's own pitch.
+    pub fn resampler(self, rate: SampleRate) -> Option<Resampler> {
+        (self.0 != STEPS).then(|| Resampler::new(self.rate(rate), rate))
     }
 }
 
@@ -85,13 +79,21 @@ mod tests {
         rate.0 as f32 / (lag as f32 + shift)
     }
 
+    fn raised(sound: Vec<f32>, pitch: Pitch, rate: SampleRate) -> Vec<f32> {
+        let Some(mut resampler) = pitch.resampler(rate) else { return sound };
+        let mut raised = Vec::new();
+        resampler.push(&sound, &mut raised);
+        resampler.finish(&mut raised);
+        raised
+    }
+
     #[test]
     fn a_tone_gets_the_pitch_and_becomes_as_much_shorter() {
         for rate in [16_000, 22_050, 24_000].map(SampleRate) {
             let tone: Vec<f32> = (0..rate.0).map(|n| (n as f32 / rate.0 as f32 * 150.0 * TAU).sin()).collect();
             assert!((hertz(&tone, rate) - 150.0).abs() < 0.5);
             for factor in [0.7, 0.9, 1.0, 1.1, 1.4] {
-                let raised = Pitch::of(factor).raised(tone.clone(), rate);
+                let raised = raised(tone.clone(), Pitch::of(factor), rate);
                 let (found, wanted) = (hertz(&raised, rate), 150.0 * factor);
                 assert!((found / wanted - 1.0).abs() < 0.005, "{found} Hz, not {wanted}");
                 let shorter = tone.len() as f32 / raised.len() as f32;
