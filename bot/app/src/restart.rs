@@ -25,18 +25,27 @@ const VARIABLES: [Variable; 2] = [
     Variable { name: "MALLOC_MMAP_THRESHOLD_", value: "1048576", own: ["MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"] },
 ];
 
-/// Restarts the process with the variables that the user has not set. If the restart fails, the process continues.
+/// Set for the restarted process. The system takes some variables away from a program with rights of its own, such as that
+/// to use a low port. Without this mark, it would restart for ever.
+#[cfg(target_os = "linux")]
+const RESTARTED: &str = "AZERA_RESTARTED";
+
+/// Restarts the process once with the variables that the user has not set. If the restart fails, the process continues.
 #[cfg(target_os = "linux")]
 pub fn restart_with_variables() {
     use std::os::unix::process::CommandExt;
 
+    if azera_config::is_in_environment(RESTARTED) {
+        return;
+    }
     let mut args = std::env::args_os();
     let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) else { return };
     let set = |variable: &&Variable| !variable.own.iter().any(|own| azera_config::is_in_environment(own));
     let missing: Vec<_> = VARIABLES.iter().filter(set).map(|variable| (variable.name, variable.value)).collect();
     if !missing.is_empty() {
         // `exec` returns only if it failed.
-        let _exec_failed = std::process::Command::new(program).arg0(name).args(args).envs(missing).exec();
+        let _exec_failed =
+            std::process::Command::new(program).arg0(name).args(args).envs(missing).env(RESTARTED, "1").exec();
     }
 }
 

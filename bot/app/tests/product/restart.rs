@@ -2,11 +2,16 @@
 
 use std::fs::File;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::command;
 
 /// libgomp's variables, and glibc's.
 const ALL: [&str; 4] = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"];
+
+/// How long the process may take to read its configuration; it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the process sets.
 const SPINS: &str = "GOMP_SPINCOUNT=2000";
@@ -20,8 +25,10 @@ fn variables(own: Option<(&str, &str)>) -> Vec<String> {
     let mut command = command(folder.path(), &["config"]);
     command.env("AZERA_CONFIG", &pipe).stdout(Stdio::null()).envs(own);
     let mut child = command.spawn().expect("the binary runs");
-    // Opening the pipe waits for its reader.
-    let empty = File::options().write(true).open(&pipe).expect("a pipe");
+    // Opening the pipe waits for its reader, for ever if the process ends before.
+    let (opened, is_open) = channel();
+    std::thread::spawn(move || opened.send(File::options().write(true).open(&pipe)));
+    let empty = is_open.recv_timeout(PATIENCE).expect("it reads its configuration").expect("a pipe");
     let environment = std::fs::read(format!("/proc/{}/environ", child.id())).expect("its environment");
     drop(empty);
     assert!(child.wait().expect("it ends").success());
@@ -44,4 +51,10 @@ fn the_users_own_variables_win_and_the_other_one_is_set() {
     assert_eq!(variables(Some(("MALLOC_MMAP_THRESHOLD_", "70"))), [SPINS, "MALLOC_MMAP_THRESHOLD_=70"]);
     let own = "glibc.malloc.mmap_threshold=70";
     assert_eq!(variables(Some(("GLIBC_TUNABLES", own))), [format!("GLIBC_TUNABLES={own}"), SPINS.to_owned()]);
+}
+
+/// Some systems take variables away from a program with rights of its own, at each start.
+#[test]
+fn it_restarts_only_once() {
+    assert_eq!(variables(Some(("AZERA_RESTARTED", "1"))), [""; 0]);
 }
