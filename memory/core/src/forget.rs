@@ -1,7 +1,7 @@
 //! Forgetting. Forgotten content leaves the rows, the indexes, the caches and the `/why` data at once. Its bytes leave
 //! the disk with the next [`Forgetting::scrub`]; the transaction that removes the rows also requests that scrub.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -11,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::domains::Forgetting;
 use crate::files::let_go_of_parts;
 use crate::forget_log::Forgotten;
+use crate::forget_run::ForgetRun;
 use crate::picture_starts::let_go_of_start;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
-
-/// Messages that one transaction forgets.
-const PAGE: usize = 128;
 
 /// What to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,73 +90,16 @@ impl Forgetting<'_> {
         self.forget_waiting_pictures(what)?;
         let named = self.messages_to_forget(what, quotes, &mut loose)?;
         let built_on = self.all_built_on(&named, &loose)?;
-        // Removed items that the asker may not know about are counted separately.
-        let (mut receipt, mut unreported) = (ForgetReceipt::default(), ForgetReceipt::default());
-        let may_report = |message: &MessageRow| {
-            named.contains(&message.id)
-                || witness
-                    .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
-        };
-        for page in loose.chunks(PAGE) {
-            // The graph may be reading one of them.
-            let _writing = self.0.writing_in(&page.iter().filter_map(|memory| memory.chat.clone()).collect())?;
-            let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-            for memory in page {
-                self.0.turns().remove_memory(&mut batch, memory)?;
-                gone.memory(memory.id);
-                receipt.memories += 1;
-            }
-            self.commit_forgetting(batch, gone)?;
+        let mut run = ForgetRun::new(what, quotes, witness, &named);
+        self.forget_loose(&mut run, &loose)?;
+        self.forget_messages(&mut run, named.iter().chain(built_on.iter().filter(|_| quotes)))?;
+        if !quotes {
+            self.stop_recalling(&mut run, &built_on)?;
         }
-        let undoing = matches!(what, Forget::Import(_));
-        let mut by_chat: HashMap<ChatId, Vec<(MessageId, bool)>> = HashMap::new();
-        // Writings of other places that were built on it are forgotten too; the asker may not know about them.
-        let known = |memory: &MemoryRow| {
-            !memory.kind.is_written()
-                || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
-        };
-        for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
-            if let Some(message) = self.0.messages().raw_message(id)? {
-                let reported = may_report(&message);
-                by_chat.entry(message.chat).or_default().push((message.id, reported));
-            }
-        }
-        for (chat, ids) in by_chat {
-            let memories = self.0.memories();
-            let _writing = memories.writing_below(&chat, ids.iter().map(|(id, _)| id))?;
-            for page in ids.chunks(PAGE) {
-                let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-                // In the same transaction: afterwards nothing tells what the replies recalled.
-                memories.forget_thumbs(&mut batch, &page.iter().map(|(id, _)| id.clone()).collect())?;
-                for (id, reported) in page {
-                    let tally = if *reported { &mut receipt } else { &mut unreported };
-                    self.forget_message(&mut batch, id, &mut gone, tally, undoing, &known)?;
-                }
-                self.commit_forgetting(batch, gone)?;
-            }
-        }
-        for id in built_on.iter().filter(|_| !quotes) {
-            let Some(reply) = self.0.messages().raw_message(id)?.filter(|reply| reply.author != Author::Forgotten)
-            else {
-                continue;
-            };
-            let tally = if may_report(&reply) { &mut receipt } else { &mut unreported };
-            let _writing = self.0.writing(&reply.chat)?;
-            let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-            gone.quoting(id.clone());
-            tally.memories += self.unremember_for_good(&mut batch, id, &mut gone, &mut tally.touched, &known)?;
-            self.commit_forgetting(batch, gone)?;
-            tally.touched.insert((reply.chat, reply.persona));
-            tally.quoted_by.push(reply.id);
-        }
-        receipt.quoted_by.sort();
-        receipt.retract.append(&mut unreported.retract);
-        receipt.said.append(&mut unreported.said);
-        receipt.touched.extend(unreported.touched);
-        self.remove_places(what, &mut receipt)?;
+        self.remove_places(what, &mut run)?;
         // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
         self.ask_for_scrub()?;
-        Ok(receipt)
+        Ok(run.into_receipt())
     }
 
     /// Commits a part of a forgetting, together with the ids that backups still have to forget.
@@ -174,7 +115,7 @@ impl Forgetting<'_> {
     }
 
     /// Removes the memories of a message and returns how many of them the asker may know about (`known`).
-    fn unremember_for_good(
+    pub(crate) fn unremember_for_good(
         self,
         batch: &mut Batch,
         id: &MessageId,
@@ -197,7 +138,11 @@ impl Forgetting<'_> {
 
     /// Returns the replies built on these messages and facts, directly or through other replies, without the messages
     /// themselves.
-    fn all_built_on(self, messages: &HashSet<MessageId>, facts: &[MemoryRow]) -> Result<HashSet<MessageId>, Error> {
+    pub(crate) fn all_built_on(
+        self,
+        messages: &HashSet<MessageId>,
+        facts: &[MemoryRow],
+    ) -> Result<HashSet<MessageId>, Error> {
         let mut all = HashSet::new();
         let mut next: Vec<MessageId> = Vec::new();
         for key in facts.iter().map(|fact| keys::built_on_fact(fact.id)) {

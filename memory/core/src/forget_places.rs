@@ -1,11 +1,12 @@
 //! Forgetting: what remains of people, chats, realms and imports after their messages are gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use azera_types::{Author, ChatId, RealmId, Scope};
 
 use crate::domains::Forgetting;
 use crate::forget_log::Forgotten;
+use crate::forget_run::ForgetRun;
 use crate::imports::ImportedChat;
 use crate::minds::ForgottenScope;
 use crate::rows::ChatRow;
@@ -16,29 +17,29 @@ const PAGE: usize = 128;
 
 impl Forgetting<'_> {
     /// Removes what remains of a person, a chat, a realm or an import.
-    pub(crate) fn remove_places(self, what: &Forget, receipt: &mut ForgetReceipt) -> Result<(), Error> {
+    pub(crate) fn remove_places(self, what: &Forget, run: &mut ForgetRun<'_>) -> Result<(), Error> {
         let forgotten = ImportedChat::Forgotten;
         match what {
             Forget::Person(person) => {
                 self.0.minds().forget_states(&ForgottenScope::Person(person))?;
                 self.0.vaults().forget_person(person)?;
-                self.remove_imported(self.0.imports().chats_of_person(person)?, &forgotten, receipt)
+                self.remove_imported(self.0.imports().chats_of_person(person)?, &forgotten, run)
             }
             Forget::Chat(chat) => match self.0.chats().get(chat)? {
                 // No platform has an imported chat, so nothing of it needs to stay.
                 Some(row) if matches!(row.imported, Some(ImportedChat::Kept { .. })) => {
-                    self.remove_imported(vec![row], &forgotten, receipt)
+                    self.remove_imported(vec![row], &forgotten, run)
                 }
-                _ => self.remove_chat(chat, false, receipt),
+                _ => self.remove_chat(chat, false, &mut run.receipt),
             },
             Forget::Realm(realm, private) => {
                 self.remove_realm(realm)?;
-                private.iter().try_for_each(|chat| self.remove_chat(chat, true, receipt))?;
-                self.remove_imported(self.0.imports().chats_of_realm(realm)?, &forgotten, receipt)
+                private.iter().try_for_each(|chat| self.remove_chat(chat, true, &mut run.receipt))?;
+                self.remove_imported(self.0.imports().chats_of_realm(realm)?, &forgotten, run)
             }
             Forget::Import(id) => {
                 let chats = self.0.imports().chats_of_import(id)?;
-                self.remove_imported(chats, &ImportedChat::Undone, receipt)
+                self.remove_imported(chats, &ImportedChat::Undone, run)
             }
             Forget::Message(_) | Forget::Memory(_) | Forget::Span { .. } => Ok(()),
         }
@@ -53,13 +54,9 @@ impl Forgetting<'_> {
 
     /// Removes imported chats with everything that is known of them, and the projects in which nothing is left. Only a
     /// mark stays, which says whether the conversation may be imported again.
-    fn remove_imported(
-        self,
-        chats: Vec<ChatRow>,
-        mark: &ImportedChat,
-        receipt: &mut ForgetReceipt,
-    ) -> Result<(), Error> {
+    fn remove_imported(self, chats: Vec<ChatRow>, mark: &ImportedChat, run: &mut ForgetRun<'_>) -> Result<(), Error> {
         let mut realms: BTreeSet<RealmId> = BTreeSet::new();
+        let mut late = HashSet::new();
         for page in chats.chunks(PAGE) {
             let ids: BTreeSet<ChatId> = page.iter().map(|chat| chat.id.clone()).collect();
             let _writing = self.0.writing_in(&ids)?;
@@ -69,8 +66,10 @@ impl Forgetting<'_> {
                 if let Some(ImportedChat::Kept { scope: Scope::Realm(realm), .. }) = &chat.imported {
                     realms.insert(realm.clone());
                 }
-                receipt.touched.insert((id.clone(), chat.persona.clone()));
-                receipt.chats += 1;
+                // An import may have added to the chat since its messages were listed. None can behind the mark.
+                late.extend(self.forget_late(run, &mut batch, &mut gone, &id)?);
+                run.receipt.touched.insert((id.clone(), chat.persona.clone()));
+                run.receipt.chats += 1;
                 gone.chat(id.clone(), self.0.next_number()?, true);
                 if *mark == ImportedChat::Undone {
                     gone.undone_chat(id.clone());
@@ -80,6 +79,7 @@ impl Forgetting<'_> {
             }
             self.commit_forgetting(batch, gone)?;
         }
+        self.forget_built_on(run, &late)?;
         for realm in realms {
             if self.0.imports().chats_of_realm(&realm)?.is_empty() {
                 self.remove_realm(&realm)?;

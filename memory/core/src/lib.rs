@@ -41,6 +41,7 @@ mod files;
 mod forget;
 mod forget_log;
 mod forget_places;
+mod forget_run;
 mod gif;
 mod graph;
 mod history;

@@ -1,11 +1,13 @@
-//! A message is forgotten or edited while its turn ends.
+//! A message is forgotten or edited while its turn ends, or comes while its place is forgotten.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::{StagedStore, inbound, record, reply};
-use azera_memory::{Forget, Memory, NewChat, NewReply, Order, RamStore, Store, Table};
+use azera_memory::{
+    Forget, Import, ImportState, Memory, NewChat, NewImported, NewReply, Order, RamStore, Store, Table,
+};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -103,4 +105,81 @@ fn a_reply_that_is_forgotten_as_it_is_chosen_again_stays_forgotten() {
     assert!(scene.memory.turns().choose_alternative(&second, &first).is_err());
     assert!(scene.memories().iter().all(|memory| !memory.contains("The first answer.")));
     assert!(scene.memory.check().unwrap().is_sound());
+}
+
+/// Adds a message of Ann to an import of hers.
+fn import(memory: &Memory, chat: &str, number: u32, text: &str) -> MessageId {
+    let import = Import {
+        id: "i1".into(),
+        by: ann(),
+        persona: PersonaId::new("azera").unwrap(),
+        scope: Scope::Dm(ann()),
+        file: "plum.json".into(),
+        format: "chatgpt".into(),
+        learns: true,
+    };
+    let id = MessageId::new(format!("{chat}:{number}")).unwrap();
+    let new = NewImported {
+        id: id.clone(),
+        chat: ChatId::new(chat).unwrap(),
+        title: None,
+        after: None,
+        person: ann(),
+        name: "Ann".into(),
+        text: Text::new(text),
+        at: NOW,
+    };
+    assert_eq!(memory.imports().add(&import, new, NOW).unwrap(), ImportState::New);
+    id
+}
+
+const LATE: &str = "the late secret";
+
+#[test]
+fn what_an_import_adds_while_it_is_undone_is_undone_too() {
+    for quotes in [false, true] {
+        let scene = Scene::open();
+        import(&scene.memory, "old", 1, "the early secret");
+        let question = scene.question.clone();
+        let answer = MessageId::new("answer").unwrap();
+        let built_on = answer.clone();
+        scene.meanwhile(move |memory| {
+            let late = import(memory, "old", 2, LATE);
+            import(memory, "new", 1, LATE);
+            let new = reply(&answer, &question, &ann(), LATE, NOW);
+            memory.turns().reply(NewReply { built_on: vec![late], memorable: true, ..new }).unwrap();
+        });
+        let receipt = scene.memory.forgetting().forget(&Forget::Import("i1".into()), quotes).unwrap();
+        let memories = scene.memories();
+        assert!(memories.iter().all(|memory| !memory.contains(LATE)), "{memories:?}");
+        let imports = scene.memory.imports();
+        for id in ["old:1", "old:2", "new:1"].map(|id| MessageId::new(id).unwrap()) {
+            assert_eq!(imports.message_state(&id).unwrap(), ImportState::Undone, "{id}");
+        }
+        for chat in ["old", "new"].map(|id| ChatId::new(id).unwrap()) {
+            assert_eq!(imports.chat_state(&chat).unwrap(), ImportState::Undone, "{chat}");
+        }
+        let counted = (receipt.messages, receipt.chats, receipt.replies, receipt.quoted_by);
+        let want = if quotes { (3, 2, 1, Vec::new()) } else { (3, 2, 0, vec![built_on]) };
+        assert_eq!(counted, want, "quotes: {quotes}");
+        assert!(scene.memory.check().unwrap().is_sound());
+    }
+}
+
+#[test]
+fn what_an_import_adds_while_its_chat_or_its_person_is_forgotten_stays_forgotten() {
+    let chat = ChatId::new("old").unwrap();
+    for what in [Forget::Chat(chat.clone()), Forget::Person(ann())] {
+        let scene = Scene::open();
+        import(&scene.memory, "old", 1, "the early secret");
+        scene.meanwhile(|memory| drop(import(memory, "old", 2, LATE)));
+        scene.memory.forgetting().forget(&what, false).unwrap();
+        let memories = scene.memories();
+        assert!(memories.iter().all(|memory| !memory.contains(LATE)), "{what:?}: {memories:?}");
+        let late = MessageId::new("old:2").unwrap();
+        let imports = scene.memory.imports();
+        let states = (imports.message_state(&late).unwrap(), imports.chat_state(&chat).unwrap());
+        assert_eq!(states, (ImportState::Forgotten, ImportState::Forgotten), "{what:?}");
+        assert!(scene.memory.check().unwrap().is_sound());
+    }
 }
