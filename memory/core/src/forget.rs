@@ -208,7 +208,7 @@ impl Forgetting<'_> {
                 messages.extend(self.0.messages().messages_of(person, usize::MAX)?);
                 let pictures = self.0.pictures().of_person(person)?.into_iter();
                 messages.extend(pictures.filter(|row| row.drawn_at.is_some()).map(|row| row.message));
-                self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
+                self.memories_of_person(person, &mut messages, loose)?;
                 // The conversations that the person imported belong to the person, whoever spoke there.
                 for chat in self.0.imports().chats_of_person(person)? {
                     messages.extend(self.log_of(&chat.id)?.into_iter().map(|message| message.id));
@@ -281,6 +281,37 @@ impl Forgetting<'_> {
         codec::walk(self.0.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
             if memory.stands_alone() && wanted(&memory) {
+                loose.push(memory);
+            }
+            Ok(true)
+        })
+    }
+
+    /// Collects the messages of a person's memories, and the memories that no message leads to. An older version could
+    /// remember a message while it was forgotten: then only the memory tells whose it was.
+    fn memories_of_person(
+        self,
+        person: &PersonId,
+        messages: &mut HashSet<MessageId>,
+        loose: &mut Vec<MemoryRow>,
+    ) -> Result<(), Error> {
+        let is_theirs = |message: &MessageRow| match &message.author {
+            Author::Forgotten => true,
+            author => author.person() == Some(person),
+        };
+        codec::walk(self.0.store.as_ref(), Table::Memories, b"", |_, value| {
+            let memory: MemoryRow = codec::decode(Table::Memories, value)?;
+            if memory.author.person() != Some(person) {
+                return Ok(true);
+            }
+            let mut has_message = false;
+            for id in &memory.sources {
+                if messages.contains(id) || self.0.messages().raw_message(id)?.as_ref().is_some_and(is_theirs) {
+                    has_message = true;
+                    messages.insert(id.clone());
+                }
+            }
+            if !has_message {
                 loose.push(memory);
             }
             Ok(true)

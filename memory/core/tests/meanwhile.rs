@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::{StagedStore, inbound, record, reply};
 use azera_memory::{
-    Forget, Import, ImportState, Memory, NewChat, NewImported, NewReply, Order, RamStore, Store, Table,
+    Batch, Durability, Forget, Import, ImportState, Memory, NewChat, NewImported, NewReply, Order, RamStore, Store,
+    Table,
 };
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
@@ -104,6 +105,32 @@ fn a_reply_that_is_forgotten_as_it_is_chosen_again_stays_forgotten() {
     scene.memory.forgetting().forget(&Forget::Message(first.id.clone()), true).unwrap();
     assert!(scene.memory.turns().choose_alternative(&second, &first).is_err());
     assert!(scene.memories().iter().all(|memory| !memory.contains("The first answer.")));
+    assert!(scene.memory.check().unwrap().is_sound());
+}
+
+/// An older version could remember a message while it was forgotten. Nothing but the memory tells whose it was.
+#[test]
+fn forgetting_a_person_finds_what_was_kept_of_their_forgotten_messages() {
+    let scene = Scene::open();
+    scene.memory.turns().leave(&scene.question).unwrap();
+    let (platform, chat) = (PlatformId::new("test").unwrap(), ChatId::new("square").unwrap());
+    let (other, bob) = (MessageId::new("other").unwrap(), PersonId::new("bob").unwrap());
+    let said = inbound(&other, &chat, &bob, "my boat is blue", NOW);
+    scene.memory.turns().receive(&platform, &said, Scope::Realm(RealmId::new("realm").unwrap()), NOW).unwrap();
+    scene.memory.turns().leave(&other).unwrap();
+    let mut kept = Batch::new();
+    for table in [Table::Memories, Table::MemoryByMessage, Table::MemoryByChat] {
+        for (key, value) in scene.rows.scan(table, b"", None, Order::Ascending, 99).unwrap() {
+            kept.put(table, key, value);
+        }
+    }
+    scene.memory.forgetting().forget(&Forget::Message(scene.question.clone()), false).unwrap();
+    scene.rows.commit(kept, Durability::Flushed).unwrap();
+    assert!(scene.memories().iter().any(|memory| memory.contains("secret")), "an older version kept it");
+    let receipt = scene.memory.forgetting().forget(&Forget::Person(ann()), false).unwrap();
+    let memories = scene.memories();
+    assert_eq!((receipt.messages, receipt.memories, memories.len()), (0, 1, 1), "{memories:?}");
+    assert!(memories[0].contains("my boat is blue"), "Bob's memory stays: {memories:?}");
     assert!(scene.memory.check().unwrap().is_sound());
 }
 
