@@ -23,7 +23,8 @@ impl Memories<'_> {
         self.newest_within(read_scope, accepts, before, (limit, usize::MAX))
     }
 
-    /// Returns what [`Memories::newest`] returns, at most `limit`, and reads at most `rows` rows, accepted or not.
+    /// Returns what [`Memories::newest`] returns, at most `limit`, among the newest `rows` memories that `read_scope`
+    /// allows, accepted or not.
     pub(crate) fn newest_within(
         self,
         read_scope: &ReadScope,
@@ -34,15 +35,18 @@ impl Memories<'_> {
         let mut after = before.map(keys::memory);
         let mut found = Vec::new();
         while found.len() < limit && rows > 0 {
-            let most = PAGE.min(rows);
-            let page = self.0.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, most)?;
+            let page = self.0.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, PAGE)?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
-            rows = rows.saturating_sub(page.len());
             for (_, value) in page {
                 let memory: MemoryRow = codec::decode(Table::Memories, &value)?;
                 let allowed = read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
-                if allowed && accepts(&memory) {
+                // What is said elsewhere must not change what is found here, so it does not count.
+                if !allowed || rows == 0 {
+                    continue;
+                }
+                rows -= 1;
+                if accepts(&memory) {
                     found.push(memory);
                 }
             }
@@ -62,20 +66,30 @@ mod tests {
 
     use super::*;
     use crate::conformance::record;
-    use crate::{NewFact, RamStore};
+    use crate::{Memory, NewFact, RamStore};
+
+    fn realm(name: &str) -> RealmId {
+        RealmId::new(name).unwrap()
+    }
+
+    fn read_scope() -> ReadScope {
+        let place = Place { chat: ChatId::new("hall").unwrap(), kind: PlaceKind::Public(realm("town")), since: None };
+        ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
+    }
+
+    fn keep(memory: &Memory, persona: &str, place: &str, text: &str) {
+        let author = Author::Person { id: PersonId::new("ann").unwrap(), name: "Ann".into() };
+        let (persona, chat) = (PersonaId::new(persona).unwrap(), ChatId::new("hall").unwrap());
+        let (scope, at) = (Scope::Realm(realm(place)), Timestamp::UNIX_EPOCH);
+        memory.memories().store_fact(NewFact { persona, chat, scope, author, text: text.into(), at }).unwrap();
+    }
 
     #[test]
     fn only_accepted_memories_count_towards_the_limit() {
         let memory = record(Arc::new(RamStore::new()));
-        let (persona, realm) = (PersonaId::new("azera").unwrap(), RealmId::new("town").unwrap());
-        let chat = ChatId::new("hall").unwrap();
-        let place = Place { chat: chat.clone(), kind: PlaceKind::Public(realm.clone()), since: None };
-        let read_scope = ReadScope::in_place(persona.clone(), &place, &ReadableScopes::default());
+        let read_scope = read_scope();
         for text in ["key 1", "key 2", "key 3", "noise", "noise", "noise", "noise"] {
-            let author = Author::Person { id: PersonId::new("ann").unwrap(), name: "Ann".into() };
-            let (scope, at) = (Scope::Realm(realm.clone()), Timestamp::UNIX_EPOCH);
-            let (persona, chat, text) = (persona.clone(), chat.clone(), text.into());
-            memory.memories().store_fact(NewFact { persona, chat, scope, author, text, at }).unwrap();
+            keep(&memory, "azera", "town", text);
         }
         let found = |bounds| {
             let is_key = |row: &MemoryRow| row.text.starts_with("key");
@@ -85,5 +99,22 @@ mod tests {
         assert_eq!(found((2, usize::MAX)), ["key 3", "key 2"], "newer memories of another kind hide none");
         assert_eq!(found((2, 5)), ["key 3"], "it reads no more rows than it may");
         assert_eq!(found((2, 4)), [""; 0]);
+    }
+
+    #[test]
+    fn what_may_not_be_read_takes_no_room_from_what_may() {
+        let memory = record(Arc::new(RamStore::new()));
+        keep(&memory, "azera", "town", "key");
+        for _ in 0..=PAGE {
+            keep(&memory, "azera", "village", "noise");
+            keep(&memory, "areza", "town", "noise");
+        }
+        keep(&memory, "azera", "town", "newer");
+        let found = |rows| {
+            let found = memory.memories().newest_within(&read_scope(), |_| true, None, (9, rows)).unwrap();
+            found.iter().map(|row| row.text.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(2), ["newer", "key"]);
+        assert_eq!(found(1), ["newer"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 /// Most statements that are compared, the newest ones.
 const MAX_READ: usize = 65_536;
 
-/// Most memories that are looked at to find them. An import has many that are no statements.
+/// Most memories that may be read and are looked at to find them. An import has many that are no statements.
 const MAX_ROWS: usize = 8 * MAX_READ;
 
 /// Most memories that say the same and are told of.
