@@ -338,9 +338,9 @@ impl Memories<'_> {
         let held = by.is_none() && self.replaced(read_scope, &memory)?.is_none();
         let mut batch = Batch::new();
         let mut memory = MemoryRow { replaced: by, ..memory };
-        if by.is_none()
-            && let Some(superseded) = memory.salience.as_mut().and_then(|salience| salience.superseded.as_mut())
-        {
+        let superseded = memory.salience.as_mut().and_then(|salience| salience.superseded.as_mut());
+        // A repetition holds all the time. It stays hidden behind the statement that says the same.
+        if let Some(superseded) = superseded.filter(|superseded| by.is_none() && !superseded.same) {
             // Notes of older versions do not say which text of the newer message it was.
             if superseded.worded_at.is_none() {
                 let newer = self.0.messages().raw_message(&superseded.by)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Forget, Import, Memory, MemoryRow, MessageRow, NewImported, RamStore, ReadScope, Salience, Superseded,
+    Forget, Import, Memory, MemoryRow, MessageRow, NewImported, NotReplaced, RamStore, ReadScope, Salience, Superseded,
     project_realm,
 };
 use azera_types::{
@@ -203,6 +203,23 @@ fn an_edit_of_the_newer_message_lets_the_older_statement_stand() {
     assert_eq!((noted(Some(sent), false), noted(Some(sent), true)), ((false, 1), (false, 1)));
     assert_eq!(noted(None, false), (true, 1), "an older version did not note when");
     assert_eq!(noted(Some(at(20)), false), (true, 1), "what it says now may replace it, too");
+}
+
+/// A repetition holds already, so to say that it holds changes nothing.
+#[test]
+fn a_repetition_stays_hidden_after_its_person_lets_it_hold() {
+    let memory = record(Arc::new(RamStore::new()));
+    (0..2).for_each(|number| add(&memory, number, 0, 1));
+    let read_scope = read_scope(&memory, false);
+    let older = memory.messages().memory_of(&read_scope, &id(0)).unwrap().unwrap();
+    // Returns the answer to the wish that the older statement holds, and how many statements are listed.
+    let held = |same| {
+        mark(&memory, 0, Some(Superseded { by: id(1), at: at(1), worded_at: Some(at(1)), same, undone: false }));
+        let answer = memory.memories().replace(&read_scope, &ann(), older, None).unwrap();
+        (answer, memory.memories().salient(&read_scope, &ann(), 9).unwrap().len())
+    };
+    assert_eq!(held(true), (Err(NotReplaced::Holds(older)), 0));
+    assert_eq!(held(false), (Ok(()), 1), "one that was replaced holds again");
 }
 
 /// One persona got an import of more statements than are read. Another one finds the statements that it marked.
