@@ -45,21 +45,24 @@ impl Session {
     }
 
     /// Returns the folder that the session began in: the one that the assistant's variable names, or else the first one
-    /// in the transcript. The transcript must be a regular file, because reading another one may never end.
+    /// in the transcript. The root of the file system names no project, so it does not count. The transcript must be a
+    /// regular file, because reading another one may never end.
     pub fn began_in(&self, named: Option<&Path>) -> Option<PathBuf> {
-        named.map(Path::to_path_buf).or_else(|| {
+        named.filter(|folder| has_name(folder)).map(Path::to_path_buf).or_else(|| {
             let transcript = File::open(self.transcript_path.as_ref()?).ok()?;
-            first_folder(BufReader::new(transcript)).map(PathBuf::from).filter(|folder| folder.is_absolute())
+            let folder = first_folder(BufReader::new(transcript)).map(PathBuf::from);
+            folder.filter(|folder| folder.is_absolute() && has_name(folder))
         })
     }
 
     /// Returns the project's name: the given one, or that of the folder with the `.git` around `folder`, or that of
-    /// `folder` itself. Without `folder`, the one that the session works in now counts.
+    /// `folder` itself. Without `folder`, or if that is the root of the file system, the one that the session works in now
+    /// counts.
     pub fn project(&self, given: Option<&str>, folder: Option<&Path>) -> anyhow::Result<String> {
         if let Some(given) = given {
             return Ok(given.to_owned());
         }
-        let here = match folder.or(self.cwd.as_deref()) {
+        let here = match folder.filter(|folder| has_name(folder)).or(self.cwd.as_deref()) {
             Some(folder) => folder.to_path_buf(),
             None => std::env::current_dir().context("finding the current folder")?,
         };
@@ -76,5 +79,34 @@ impl Session {
             }
             None => text.to_owned(),
         }
+    }
+}
+
+fn has_name(folder: &Path) -> bool {
+    folder.file_name().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_of_the_root_belongs_to_the_folder_that_it_works_in() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (app, transcript) = (scratch.path().join("app"), scratch.path().join("session.jsonl"));
+        std::fs::create_dir_all(app.join(".git")).unwrap();
+        std::fs::write(&transcript, "{\"cwd\":\"/\"}\n").unwrap();
+        let root = Some(Path::new("/"));
+        let session = |cwd: &Path| Session {
+            transcript_path: Some(transcript.clone()),
+            cwd: Some(cwd.to_path_buf()),
+            ..Session::default()
+        };
+        let works = session(&app.join("src"));
+        assert_eq!(works.began_in(root), None);
+        for folder in [root, None] {
+            assert_eq!(works.project(None, folder).unwrap(), "app");
+        }
+        assert!(session(Path::new("/")).project(None, root).is_err(), "nothing names a project");
     }
 }
