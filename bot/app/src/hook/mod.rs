@@ -1,9 +1,11 @@
 //! `azera hook`: what a coding assistant calls when its session starts and when it has answered. `session` reads what the
-//! assistant passes, `waiting` keeps transcripts for a running Azera.
+//! assistant passes, `known` keeps a session in its project, `waiting` keeps transcripts for a running Azera.
 
+mod known;
 mod session;
 mod waiting;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -24,7 +26,8 @@ use crate::memory::stores;
 use crate::run::cancel_on_signal;
 use crate::web::RunningAzera;
 
-use session::Session;
+use known::in_known_project;
+use session::{Project, Session};
 pub use waiting::{count_waiting, given_up, take_in_all, take_in_waiting};
 
 pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCode> {
@@ -41,7 +44,7 @@ const MAX_START_TOKENS: usize = 32_000;
 /// Prints what is remembered of the project. Prints nothing if nothing is.
 async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
-    let project = session.project(options.project.as_deref(), config.assistant_project_dir())?;
+    let Project { name: project, .. } = session.project(options.project.as_deref(), config.assistant_project_dir())?;
     let target = Target::new(config, &options.viewer, Some(&project))?;
     let text = if DataFolder::is_taken(&config.data_dir()?) {
         match ask_running(config, options, project, tokens).await {
@@ -105,7 +108,7 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
     }
     // The whole transcript goes into one project, so the folder that the session works in now does not choose it.
     let began_in = session.began_in(config.assistant_project_dir());
-    let project = session.project(options.project.as_deref(), began_in.as_deref())?;
+    let Project { name: project, around } = session.project(options.project.as_deref(), began_in.as_deref())?;
     // The Azera that imports it works in another folder.
     let path = std::path::absolute(&path).with_context(|| format!("finding {}", path.display()))?;
     let data = config.data_dir()?;
@@ -115,6 +118,7 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
             name: options.viewer.name.clone(),
             persona: options.viewer.persona.clone(),
             project,
+            around,
             tries: 0,
         };
         waiting::put(&data, &waiting)?;
@@ -133,26 +137,31 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
         BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
     let app = bootstrap::open(config, opening).await?;
     target.check(&app.memory)?;
-    import(&app, config, path, &target, &stop).await?;
+    import(&app, config, path, target, around, &stop).await?;
     // What another session left while this one had the folder.
     take_in_all(&app, config, &stop).await;
     index(&app, &stop).await?;
     Ok(())
 }
 
-/// Imports a transcript and marks what is worth keeping in it. What took the place of a transcript since is refused.
+/// Imports a transcript and marks what is worth keeping in it. A session that one of the projects `around` knows already
+/// stays there. What took the place of a transcript since is refused.
 async fn import(
     app: &App,
     config: &Config,
-    path: std::path::PathBuf,
-    target: &Target,
+    path: PathBuf,
+    target: Target,
+    around: Vec<String>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
     check_is_file(&path)?;
+    let (memory, transcript) = (app.memory.clone(), path.clone());
+    let finding = move || in_known_project(&memory, &transcript, target, &around);
+    let target = tokio::task::spawn_blocking(finding).await??;
     let job = Job {
         path,
         format: Some(Format::ClaudeCode),
-        target: target.clone(),
+        target,
         me: None,
         zone: zone(config),
         dry_run: false,

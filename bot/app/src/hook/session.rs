@@ -23,6 +23,14 @@ pub struct Session {
     hook_event_name: Option<String>,
 }
 
+/// The project of a session.
+pub struct Project {
+    pub name: String,
+    /// The names of the folders around the session's. The session may have begun in a project of such a name, while other
+    /// folders had a `.git`.
+    pub around: Vec<String>,
+}
+
 impl Session {
     /// Reads the session from the input. In a terminal there is none.
     pub fn read() -> anyhow::Result<Self> {
@@ -55,20 +63,22 @@ impl Session {
         })
     }
 
-    /// Returns the project's name: the given one, or that of the folder with the `.git` around `folder`, or that of
-    /// `folder` itself. Without `folder`, or if that is the root of the file system, the one that the session works in now
-    /// counts.
-    pub fn project(&self, given: Option<&str>, folder: Option<&Path>) -> anyhow::Result<String> {
+    /// Returns the project: the given one, or that of the folder with the `.git` around `folder`, or that of `folder`
+    /// itself. Without `folder`, or if that is the root of the file system, the one that the session works in now counts.
+    pub fn project(&self, given: Option<&str>, folder: Option<&Path>) -> anyhow::Result<Project> {
         if let Some(given) = given {
-            return Ok(given.to_owned());
+            return Ok(Project { name: given.to_owned(), around: Vec::new() });
         }
         let here = match folder.filter(|folder| has_name(folder)).or(self.cwd.as_deref()) {
             Some(folder) => folder.to_path_buf(),
             None => std::env::current_dir().context("finding the current folder")?,
         };
+        let name_of = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
-        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.with_context(|| format!("{} has no name; --project names the project", root.display()))
+        let name =
+            name_of(root).with_context(|| format!("{} has no name; --project names the project", root.display()))?;
+        let around = here.ancestors().filter_map(name_of).filter(|around| *around != name).collect();
+        Ok(Project { name, around })
     }
 
     /// Returns the text in the form that the assistant takes.
@@ -105,7 +115,7 @@ mod tests {
         let works = session(&app.join("src"));
         assert_eq!(works.began_in(root), None);
         for folder in [root, None] {
-            assert_eq!(works.project(None, folder).unwrap(), "app");
+            assert_eq!(works.project(None, folder).unwrap().name, "app");
         }
         assert!(session(Path::new("/")).project(None, root).is_err(), "nothing names a project");
     }

@@ -48,6 +48,9 @@ pub struct Waiting {
     pub name: String,
     pub persona: Option<String>,
     pub project: String,
+    /// Names of other projects that may know the session. Notes of older versions name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub around: Vec<String>,
     /// How often it could not be imported. The hook leaves it out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tries: u32,
@@ -231,7 +234,7 @@ async fn take_in(app: &App, config: &Config, note: PathBuf, stop: &CancellationT
     let viewer = Viewer { name: waiting.name, persona: waiting.persona };
     let target = Target::new(config, &viewer, Some(&waiting.project))?;
     target.check(&app.memory)?;
-    super::import(app, config, waiting.path, &target, stop).await?;
+    super::import(app, config, waiting.path, target, waiting.around, stop).await?;
     app.engine.index_soon();
     Ok(true)
 }
@@ -244,7 +247,8 @@ mod tests {
         let note = folder.join("a").with_extension(NOTE);
         let path = folder.join("session.jsonl");
         fs::write(&path, "").unwrap();
-        let waiting = Waiting { path, name: "ann".to_owned(), persona: None, project: "boat".to_owned(), tries: 0 };
+        let (name, project, around) = ("ann".to_owned(), "boat".to_owned(), Vec::new());
+        let waiting = Waiting { path, name, persona: None, project, around, tries: 0 };
         write(&note, &waiting).unwrap();
         (note.clone(), note.with_extension(TAKEN))
     }

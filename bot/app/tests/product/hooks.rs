@@ -165,6 +165,35 @@ fn a_session_that_enters_another_folder_stays_in_its_project() {
     assert_eq!((listed.as_array().map(Vec::len), &listed[0]["messages"]), (Some(1), &2.into()), "{listed}");
 }
 
+/// What the session said before counts in its project alone, also after the import of it was undone.
+#[test]
+fn a_session_whose_folder_was_removed_stays_in_its_project() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (gate, _) = repositories(home);
+    let (shed, file, ann) = (gate.join("worktrees/shed"), home.join("session.jsonl"), ["--as", "Ann"]);
+    std::fs::create_dir_all(&shed).expect("a folder");
+    std::fs::write(shed.join(".git"), "gitdir: ../../.git/worktrees/shed\n").expect("a file");
+    let mut said = String::new();
+    let mut goes_on = |folder: &Path, minute: u32, text: &str| {
+        said += &said_in(folder, "s1", minute, text);
+        std::fs::write(&file, &said).expect("a file");
+        hook(home, "stop", "Stop", &file, folder, &ann);
+    };
+    let started = |whose: &[&str]| hook(home, "start", "SessionStart", &file, &gate, whose);
+    let listed = || run(home, &["import", "--list", "--json", "--as", "Ann"]);
+    goes_on(&shed, 0, "The lighthouse opens with a heliotrope key.");
+    std::fs::remove_dir_all(&shed).expect("a folder");
+    goes_on(&gate, 1, "The zeppelin test still fails.");
+    let told = context(&started(&["--as", "Ann", "--project", "shed"]));
+    assert!(told.contains("heliotrope") && told.contains("zeppelin"), "{told}");
+    assert_eq!(started(&ann), "", "it is another project");
+    let imports: Value = serde_json::from_str(&listed()).expect("JSON");
+    run(home, &["import", "--undo", imports[0]["id"].as_str().expect("an id"), "--yes", "--as", "Ann"]);
+    goes_on(&gate, 2, "The gate is closed.");
+    assert_eq!((started(&ann).as_str(), listed().trim()), ("", "[]"), "nothing came back");
+}
+
 #[test]
 fn the_assistants_variable_names_the_project_unless_an_option_does() {
     let scratch = tempfile::tempdir().expect("a folder");
