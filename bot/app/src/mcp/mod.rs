@@ -366,12 +366,12 @@ async fn keep_tidy(app: &App, config: &Config, stop: &CancellationToken) {
 /// Indexes new memories, withdraws what was trained on forgotten ones, and removes these from disk and backups.
 async fn tidy(app: &App) -> anyhow::Result<()> {
     let indexed = app.engine.index_all().await.map(drop);
-    if app.memory.record().pending_backup_forgets()?.what.is_empty() {
-        return Ok(indexed?);
+    if !app.memory.record().pending_backup_forgets()?.what.is_empty() {
+        app.engine.withdraw_unfounded(None).await;
     }
-    app.engine.withdraw_unfounded(None).await;
+    // This stays due after the backups are cleaned, until it could be done. It does nothing if it is not due.
+    let overwritten = if indexed.is_ok() { app.engine.scrub().await.map(drop) } else { Ok(()) };
     // Backups are cleaned even if nothing can be embedded now, and so nothing overwritten.
-    let overwritten = app.engine.scrub().await;
     crate::backup::forget(&app.memory, app.backups.folder(), &app.data).context(crate::backup::STILL_THERE)?;
     indexed?;
     overwritten?;

@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::forgetting::find_in_home;
 use crate::imports::{beside_a_chat, context, hook, run, search, transcript, waits};
 use crate::mcp::{call, client, good, stdio};
+use crate::servers::{Ollama, Served};
 use crate::web::{PATIENCE, Running};
 use crate::{azera, command};
 
@@ -26,8 +28,14 @@ struct Open {
 impl Open {
     /// Starts the process, and does not wait for it.
     fn start(home: &Path, person: &str) -> Self {
+        Self::with(home, person, &[])
+    }
+
+    /// Starts the process with options that stand before its command.
+    fn with(home: &Path, person: &str, options: &[&str]) -> Self {
         let data = home.join("data");
-        let mut child = command(home, &["mcp", "--as", person, "--data", data.to_str().expect("a path")]);
+        let arguments = ["mcp", "--as", person, "--data", data.to_str().expect("a path")];
+        let mut child = command(home, &[options, &arguments[..]].concat());
         let mut child = child.stderr(Stdio::inherit()).spawn().expect("the binary runs");
         let pipe = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -73,9 +81,14 @@ impl Open {
     }
 
     fn end(self) {
+        assert!(self.ends_well());
+    }
+
+    /// Ends it; returns true if it could do everything that it does at its end.
+    fn ends_well(self) -> bool {
         let Self { mut child, pipe, .. } = self;
         drop(pipe);
-        assert!(child.wait().expect("it ends").success());
+        child.wait().expect("it ends").success()
     }
 }
 
@@ -283,4 +296,32 @@ fn a_guest_that_does_not_read_holds_nobody_up() {
         writeln!(guest, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"})).expect("it reads");
     }
     ann.end();
+}
+
+/// The backups are cleaned at once, and the disk is overwritten once everything can be embedded.
+#[test]
+fn what_mcp_forgets_while_the_embedding_server_is_away_is_overwritten_once_it_is_back() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, file) = (scratch.path(), scratch.path().join("azera.toml"));
+    let ollama = Ollama::start(Served { digest: "first", dimension: 64 });
+    let server = format!("api = \"ollama\"\nurl = \"http://{}\"\nmodel = \"finder\"\n", ollama.address);
+    std::fs::write(&file, format!("[embedding_server]\n{server}")).expect("a configuration");
+    let options = ["--config", file.to_str().expect("a path")];
+    let begin = || Open::with(home, "Ann", &options).greeted();
+    let mut open = begin();
+    let id = open.call("remember", &json!({"text": "The lighthouse password is heliotrope."}))["id"].clone();
+    open.end();
+    let data = home.join("data");
+    let backup = ["backup", "--data", data.to_str().expect("a path")];
+    assert!(azera(home, &[&options[..], &backup[..]].concat(), "").status.success());
+    ollama.set_away(true);
+    let mut open = begin();
+    // This one must be embedded before anything is overwritten.
+    open.call("remember", &json!({"text": "The gate opens at nine."}));
+    open.call("forget", &json!({"id": id}));
+    assert!(!open.ends_well(), "not everything could be embedded");
+    assert!(find_in_home(home, "heliotrope").is_some(), "it is overwritten later");
+    ollama.set_away(false);
+    begin().end();
+    assert_eq!(find_in_home(home, "heliotrope"), None);
 }

@@ -13,23 +13,29 @@ use super::{at, azera, lines, of};
 
 /// The current state of the models on the server.
 #[derive(Clone, Copy)]
-struct Served {
-    digest: &'static str,
-    dimension: usize,
+pub struct Served {
+    pub digest: &'static str,
+    pub dimension: usize,
 }
 
 /// A word that the server refuses to embed.
 const REFUSED: &str = "unspeakable";
 
-struct Ollama {
-    address: String,
+pub struct Ollama {
+    pub address: String,
+    away: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Ollama {
-    fn start(served: Served) -> Self {
+    pub fn start(served: Served) -> Self {
         Self::listen(TcpListener::bind("127.0.0.1:0").expect("a port"), served)
+    }
+
+    /// Lets it answer each request with an error, or as usual again.
+    pub fn set_away(&self, is_away: bool) {
+        self.away.store(is_away, Ordering::SeqCst);
     }
 
     /// Replaces this server with another one on the same port.
@@ -41,18 +47,18 @@ impl Ollama {
 
     fn listen(listener: TcpListener, served: Served) -> Self {
         let address = listener.local_addr().expect("an address").to_string();
-        let stopped = Arc::new(AtomicBool::new(false));
-        let stopping = stopped.clone();
+        let (away, stopped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (is_away, stopping) = (away.clone(), stopped.clone());
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopping.load(Ordering::SeqCst) {
                     return;
                 }
                 // The client may hang up at any time.
-                stream.and_then(|stream| answer(stream, served)).ok();
+                stream.and_then(|stream| answer(stream, served, is_away.load(Ordering::SeqCst))).ok();
             }
         });
-        Self { address, stopped, thread: Some(thread) }
+        Self { address, away, stopped, thread: Some(thread) }
     }
 }
 
@@ -67,11 +73,12 @@ impl Drop for Ollama {
     }
 }
 
-fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, served: Served, is_away: bool) -> std::io::Result<()> {
     let (path, body) = request(&stream)?;
     let texts = body["input"].as_array().cloned().unwrap_or_default();
     let refused = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(REFUSED)));
     let answer = match path.as_str() {
+        _ if is_away => json!({"error": "it is being maintained"}).to_string(),
         "/api/embed" if refused => json!({"error": "not such a word"}).to_string(),
         "/api/tags" => json!({"models": [{"name": "talker:latest", "digest": "t"}, {"name": "finder:latest", "digest": served.digest}]}).to_string(),
         // Text Embeddings Inference: texts about brass are the best.
@@ -94,7 +101,11 @@ fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
         .map(|line| format!("{line}\n"))
         .concat(),
     };
-    let status = if refused { "400 Bad Request" } else { "200 OK" };
+    let status = match (is_away, refused) {
+        (true, _) => "503 Service Unavailable",
+        (false, true) => "400 Bad Request",
+        (false, false) => "200 OK",
+    };
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
     stream.write_all(head.as_bytes())?;
     stream.write_all(answer.as_bytes())
