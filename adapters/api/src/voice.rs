@@ -147,9 +147,10 @@ pub trait VoiceChannels: Send + Sync {
     /// chat takes that in.
     async fn personas_changed(&self, chat: &ChatId);
 
-    /// Gives a person in danger the help lines of a reply that cannot be given in `voice_chat`, because they left it. The
-    /// lines say nothing about anybody. `question` is the message that is answered. Does nothing if the chat is no voice
-    /// channel, or if they are there.
+    /// Gives a person in danger the help lines of a reply that cannot be given in `voice_chat`, because they left it or
+    /// because somebody came who may not read the question. So they may be there, and a reply may follow all the same. The
+    /// lines say nothing about anybody. `question` is the message that is answered: the same lines for it are written once
+    /// within a short time. Does nothing if the chat is no voice channel.
     ///
     /// # Errors
     /// The platform cannot be reached.

@@ -59,8 +59,9 @@ impl VoiceCalls {
         }
     }
 
-    /// Writes help lines to a person who left a voice channel before their reply, unless they are back. If their direct
-    /// messages are closed, the lines go into the text chat of the channel.
+    /// Writes help lines to a person who gets no reply, because they left a voice channel or because somebody came. They may
+    /// be in the channel again, or still. If their direct messages are closed, the lines go into the text chat of the
+    /// channel.
     ///
     /// # Errors
     /// Discord cannot be reached.
@@ -72,8 +73,7 @@ impl VoiceCalls {
         lines: &str,
     ) -> Result<(), PlatformError> {
         let Some(channel) = id::voice_channel_of(chat) else { return Ok(()) };
-        // In the room they get the whole reply.
-        if self.place(chat, Some(person)).is_some() || self.write_to(person, question, lines).await? {
+        if self.write_to(person, question, lines).await? {
             return Ok(());
         }
         self.write(channel, question, lines).await.map(drop)

@@ -9,6 +9,7 @@ mod consent;
 mod deafened;
 mod encrypted;
 mod engine;
+mod help;
 mod interruptions;
 mod joining;
 mod lost_gateway;

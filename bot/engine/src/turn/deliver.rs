@@ -27,8 +27,8 @@ impl TurnRequest {
 }
 
 impl Turns {
-    /// Sends help lines to a person whose reply is not made, because they no longer read its chat. The reply is lost all
-    /// the same, so a failure is only logged.
+    /// Sends help lines to a person whose reply is not made, because they left its chat or because somebody came who may
+    /// not read it. The reply is lost all the same, so a failure is only logged.
     pub(super) async fn help_without_reply(&self, platform: &dyn Platform, asked: Asked<'_>, lines: &str) {
         let Some(voice) = platform.voice().filter(|_| !lines.is_empty()) else { return };
         if let Err(error) = voice.send_help(asked.question, asked.chat, asked.person, lines).await {
@@ -36,8 +36,8 @@ impl Turns {
         }
     }
 
-    /// Sends help lines to a person who left before their turn, if their own words speak of danger.
-    pub(super) async fn help_who_left(&self, platform: &dyn Platform, asked: Asked<'_>, text: &str) {
+    /// Sends help lines to a person who gets no turn, if their own words speak of danger.
+    pub(super) async fn help_without_turn(&self, platform: &dyn Platform, asked: Asked<'_>, text: &str) {
         let found = DangerLexicon::builtin().find(text);
         let to = Listener { locale: self.services.config.locale.as_deref(), language: found.language };
         let help = match (found.self_harm, found.threat) {

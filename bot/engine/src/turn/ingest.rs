@@ -170,7 +170,7 @@ impl Turns {
         let Some(place) = place else {
             if inbound.mentions_bot {
                 let asked = Asked { question: &inbound.id, chat: &inbound.chat, person: &inbound.person };
-                self.help_who_left(adapter.as_ref(), asked, &inbound.text).await;
+                self.help_without_turn(adapter.as_ref(), asked, &inbound.text).await;
             }
             return Err(Error::NotAllowed);
         };

@@ -166,7 +166,7 @@ impl Turns {
                 Err(error) => {
                     if matches!(error, Error::NotAllowed) && request.inbox.mentions_bot {
                         let (platform, text) = (request.platform.as_ref(), request.message.text.as_str());
-                        self.help_who_left(platform, request.asked(), text).await;
+                        self.help_without_turn(platform, request.asked(), text).await;
                     }
                     return Err(error);
                 }

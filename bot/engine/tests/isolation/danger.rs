@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_adapter::{Host, InboundEvent, Outcome, Platform};
+use azera_adapter::{Host, HostError, InboundEvent, Outcome, Platform};
 use tokio::sync::Notify;
 
-use crate::findings::{AN, ANN, COMMONS, DM_ANN, GUILD, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
 use crate::test_engine::classifiers;
 use crate::voice_fakes::Channels;
 use crate::world::Change;
@@ -213,4 +213,19 @@ async fn help_lines_reach_a_person_who_left_before_their_reply() {
         assert!(helped.iter().any(|(of, ..)| of == question), "{helped:?}");
     }
     assert!(platform.delivered.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn help_lines_reach_a_person_who_stays_and_gets_no_reply_because_somebody_came() {
+    // Newcomers may not read what was said before they came.
+    let mut scene = Scene::open(true, false).await;
+    let channels = Arc::<Channels>::default();
+    assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
+    let question = scene.message(ANN, COMMONS, "I want to kill myself.");
+    scene.change(Change::Join(BOB, GUILD));
+    assert!(matches!(scene.submit(question.clone()).await, Err(HostError::NotAllowed)));
+    let helped = channels.helped.lock().unwrap().clone();
+    let [(of, person, lines)] = &helped[..] else { panic!("{helped:?}") };
+    assert!(*of == question.id && *person == question.person && helps(lines), "{helped:?}");
+    assert!(scene.engine.platform.delivered.lock().unwrap().is_empty());
 }

@@ -172,7 +172,7 @@ pub type Delivered = (PersonId, String, Vec<(String, Vec<u8>)>);
 /// Voice channels. What is said in one is the chat in which somebody asks, unless a call goes on.
 #[derive(Default)]
 pub struct Channels {
-    /// The help lines that were to be sent: for which question, for whom, and the lines.
+    /// The help lines that were to be sent, also to people who are in the call: for which question, for whom, and the lines.
     pub helped: Mutex<Vec<(MessageId, PersonId, String)>>,
     /// What was forgotten.
     pub gone: Mutex<Vec<(ChatId, MessageId)>>,
