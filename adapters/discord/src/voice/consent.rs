@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use azera_adapter::Choice;
+use azera_adapter::{Choice, HostError};
+use azera_types::PersonId;
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, Permissions, UserId};
 
-use super::{CallKey, VoiceCalls};
+use super::{CallKey, Ongoing, VoiceCalls};
 use crate::commands::choices;
 use crate::error::{Failure, failure, in_words};
 use crate::id;
@@ -140,6 +141,58 @@ impl VoiceCalls {
                 false
             }
         }
+    }
+
+    /// Returns whether somebody in a call is heard now; `None` if they did not decide.
+    ///
+    /// # Errors
+    /// That cannot be read.
+    pub(super) async fn read_decision(
+        self: &Arc<Self>,
+        key: CallKey,
+        person: &PersonId,
+    ) -> Result<Option<bool>, HostError> {
+        let (Some((_, host)), Ok(chat)) = (self.speech.get(), id::voice_chat(key.channel)) else {
+            return Ok(Some(false));
+        };
+        let decision = host.may_be_heard(&chat, person).await?;
+        Ok(self.heard_now(key.channel, person, decision))
+    }
+
+    /// Reads in a while what somebody in a call decided, until that works. Until then they are not heard.
+    pub(super) fn read_decision_later(self: &Arc<Self>, key: CallKey, user: UserId) {
+        let calls = self.clone();
+        tokio::spawn(async move {
+            let is_there = |ongoing: &mut Ongoing| ongoing.told.contains(&user);
+            loop {
+                tokio::time::sleep(calls.waits().reread).await;
+                if calls.with_call(key, is_there) != Some(true) {
+                    return;
+                }
+                match calls.hear_if_agreed(key, user).await {
+                    Ok(()) => return,
+                    Err(error) => tracing::debug!(%error, "still cannot read whether a person may be heard"),
+                }
+            }
+        });
+    }
+
+    /// Hears somebody in a call from now on if they agreed, and asks them if they did not decide.
+    async fn hear_if_agreed(self: &Arc<Self>, key: CallKey, user: UserId) -> Result<(), HostError> {
+        let Ok(person) = id::person(user) else { return Ok(()) };
+        let decision = self.read_decision(key, &person).await?;
+        if decision.is_none() {
+            self.ask_soon(key, user);
+        }
+        let call = self.with_call(key, |ongoing| ongoing.call.clone());
+        let Some(call) = call.filter(|_| decision == Some(true)) else { return Ok(()) };
+        call.decided(person.clone(), true);
+        // They may have refused since it was read. The call learns of a later refusal after this.
+        let again = self.read_decision(key, &person).await;
+        if !matches!(again, Ok(Some(true))) {
+            call.decided(person, false);
+        }
+        again.map(drop)
     }
 
     /// Asks people in the channel's text chat whether they may be heard.

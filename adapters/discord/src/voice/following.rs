@@ -10,25 +10,30 @@ use super::{CallKey, Ongoing, VoiceCalls};
 use crate::id;
 
 impl VoiceCalls {
-    /// Tells a call that a person is in its channel.
+    /// Tells a call that a person is in its channel. If their decision cannot be read, somebody new is not heard until it
+    /// can be, and nothing changes for somebody who was there.
     pub(super) async fn joined(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
         let Some(call) = self.call_in(channel) else { return };
-        let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
-        self.update(guild, |ongoing| {
-            ongoing.told.insert(user);
-        });
+        let Ok(person) = id::person(user) else { return };
+        let mut is_new = false;
+        self.update(guild, |ongoing| is_new = ongoing.told.insert(user));
         if self.hearers(guild, channel).contains(&user) {
             self.attendance.came(channel, user, self.clock.now());
         }
-        let Some((_, host)) = self.speech.get() else { return };
-        let decision = match host.may_be_heard(&chat, &person).await {
-            Ok(decision) => self.heard_now(channel, &person, decision),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+        let Some(key) = self.call_of(guild, channel) else { return };
+        let decision = match self.read_decision(key, &person).await {
+            Ok(decision) => decision,
+            Err(error) if is_new => {
+                tracing::warn!(%error, "cannot read whether a person may be heard; they are not until it can be read");
+                self.read_decision_later(key, user);
                 Some(false)
             }
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether a person may be heard; what was read before counts");
+                return;
+            }
         };
-        if let (None, Some(key)) = (decision, self.call_of(guild, channel)) {
+        if decision.is_none() {
             self.ask_soon(key, user);
         }
         call.joined(person, self.name(guild, user), decision);

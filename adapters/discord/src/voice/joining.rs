@@ -37,7 +37,7 @@ const NOT_ALLOWED: &str = "I left this voice channel: my connection broke, and I
                            permissions View Channel and Connect here, and Speak if it is no stage, and then `/voice join` \
                            tries again.";
 
-/// How long Discord and people may take in voice channels.
+/// How long Discord, people and the record may take in voice channels.
 #[derive(Debug, Clone, Copy)]
 pub struct CallWaits {
     /// To let the bot in.
@@ -46,11 +46,18 @@ pub struct CallWaits {
     pub reason: Duration,
     /// How long somebody who comes waits for others who come, to be asked together whether they may be heard.
     pub others: Duration,
+    /// How long until it is read again whether somebody may be heard, after that failed.
+    pub reread: Duration,
 }
 
 impl Default for CallWaits {
     fn default() -> Self {
-        Self { arrival: Duration::from_secs(10), reason: Duration::from_secs(2), others: Duration::from_secs(2) }
+        Self {
+            arrival: Duration::from_secs(10),
+            reason: Duration::from_secs(2),
+            others: Duration::from_secs(2),
+            reread: Duration::from_secs(5),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Captions of a call in a thread: whose words stand there, who may read them, and that they go when they are forgotten.
 
 use azera_adapter::{CallWish, CaptionStatus, Platform as _, VoiceError};
+use azera_adapter_discord::CallWaits;
 use azera_fake_discord::{BOT, Bits, Invoked, Mode, Network, Overwrite};
 use azera_types::ChatId;
 use serde_json::json;
 
+use crate::consent::SOON;
 use crate::engine::since;
 use crate::{ANSWER, Room, check, in_own_process};
 
@@ -169,6 +171,22 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
         let decoded = room.counts()[1];
         room.say(1, "Ann, I tell you something private.", Network::default());
         assert_eq!(room.counts()[1], decoded, "nothing of it is decoded");
+    });
+}
+
+#[test]
+fn captions_that_end_while_the_record_cannot_be_read_cost_nobody_their_consent() {
+    in_own_process("captions::captions_that_end_while_the_record_cannot_be_read_cost_nobody_their_consent", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.discord.set_call_waits(CallWaits { reread: SOON, ..CallWaits::default() });
+        room.press(0, "Hear me");
+        room.press(1, "Hear me");
+        room.turn_on(room.text_channel("square"));
+        room.engine.kept().unreadable = Some(room.person(1));
+        assert_eq!(room.captions(room.channel, 0, CallWish::Off), Ok(None));
+        assert!(room.engine.kept().unread > 0);
+        room.engine.kept().unreadable = None;
+        room.is_heard_at_last(1);
     });
 }
 

@@ -7,10 +7,13 @@ use azera_adapter_discord::CallWaits;
 use azera_fake_discord::{Bits, Mode, Network, Overwrite};
 use serde_json::Value;
 
-use crate::{ANSWER, Room, check, in_own_process};
+use crate::{ANSWER, Room, check, in_own_process, share};
 
 /// Longer than it takes two people to come one after the other.
 const OTHERS: Duration = Duration::from_secs(5);
+
+/// After this time a decision that cannot be read is read again.
+pub const SOON: Duration = Duration::from_millis(100);
 
 impl Room {
     /// Returns the questions about consent, as they stand in the text chat.
@@ -19,6 +22,22 @@ impl Room {
         let shown: Vec<String> =
             self.fake.world(|world| world.bots_messages(self.channel).into_iter().filter_map(content).collect());
         shown.into_iter().filter(|text| text.contains("may I hear you")).collect()
+    }
+
+    /// Lets a person talk until they are heard, and waits until they are understood.
+    pub(crate) fn is_heard_at_last(&self, person: usize) {
+        let [before, ..] = self.counts();
+        self.until("the person to be heard", || {
+            self.say(person, "The first boat is green.", Network::default());
+            (self.counts()[0] > before).then_some(())
+        });
+        self.pause();
+        self.say(person, "The second boat is yellow.", Network::default());
+        self.until("the person to be understood", || {
+            let kept = self.engine.kept();
+            let is_it = |text: &str| share("the second boat is yellow", text) >= 0.7;
+            kept.said.iter().any(|(said, _)| is_it(said.text.as_str())).then_some(())
+        });
     }
 
     fn calls(&self, question: &str) -> Vec<usize> {
@@ -86,6 +105,46 @@ fn a_failure_to_read_a_decision_costs_one_utterance_and_not_the_consent() {
         room.engine.kept().unreadable = None;
         room.say(0, "Robert, the second boat is yellow.", Network::default());
         check("the second boat is yellow", &room.said(1));
+    });
+}
+
+#[test]
+fn somebody_who_is_there_keeps_their_consent_while_it_cannot_be_read() {
+    in_own_process("consent::somebody_who_is_there_keeps_their_consent_while_it_cannot_be_read", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.engine.kept().unreadable = Some(room.person(0));
+        // Discord tells of her again, as it does when she mutes herself.
+        room.fake.world(|world| world.join_voice(room.channel, room.people[0]));
+        room.until("her decision to be read", || (room.engine.kept().unread > 0).then_some(()));
+        room.engine.kept().unreadable = None;
+        room.say(0, "Robert, the second boat is yellow.", Network::default());
+        check("the second boat is yellow", &room.said(1));
+    });
+}
+
+#[test]
+fn somebody_who_comes_while_their_consent_cannot_be_read_is_heard_once_it_can_be() {
+    in_own_process("consent::somebody_who_comes_while_their_consent_cannot_be_read_is_heard_once_it_can_be", |root| {
+        let mut room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.discord.set_call_waits(CallWaits { reread: SOON, ..CallWaits::default() });
+        let robert = room.fake.world(|world| {
+            let robert = world.user("Robert");
+            world.invite(world.channels[&room.channel].guild.expect("a channel of a server"), robert);
+            robert
+        });
+        room.people.push(robert);
+        {
+            let mut kept = room.engine.kept();
+            kept.consent.insert(room.person(1), Some(true));
+            kept.unreadable = Some(room.person(1));
+        }
+        room.fake.world(|world| world.join_voice(room.channel, robert));
+        room.until("his decision to be read twice", || (room.engine.kept().unread > 1).then_some(()));
+        room.say(1, "I am talking about something private.", Network::default());
+        assert_eq!(room.counts()[0], 0, "nobody knows that he agreed");
+        room.engine.kept().unreadable = None;
+        room.is_heard_at_last(1);
     });
 }
 

@@ -341,8 +341,11 @@ impl VoiceCalls {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
-                    call.decided(person, false);
+                    tracing::warn!(%error, "cannot read whether a person may be heard; they are not until then");
+                    call.decided(person.clone(), false);
+                    if let (Some(key), Some(user)) = (self.call_of(guild, channel), id::user_of(&person)) {
+                        self.read_decision_later(key, user);
+                    }
                 }
             }
         }
