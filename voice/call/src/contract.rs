@@ -234,7 +234,8 @@ pub enum Report {
         /// True if that is all of the reply.
         is_whole: bool,
     },
-    /// A reply was said as far as this. If it was stopped before and goes on, it is said again with all of it.
+    /// A reply was said as far as this. If it was stopped before and goes on, it is said again with all of it. Does not come
+    /// for a reply that broke off.
     Uttered {
         /// The reply.
         reply: MessageId,

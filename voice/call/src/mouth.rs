@@ -30,7 +30,7 @@ pub(crate) struct Reach {
     pub(crate) is_whole: bool,
     /// True if it was stopped before.
     pub(crate) is_resumed: bool,
-    /// True if its text came to nothing. It may be tried again.
+    /// True if its text came to nothing. Then nothing counts as heard, and it may be tried again.
     pub(crate) is_broken_off: bool,
 }
 
@@ -391,10 +391,9 @@ impl Mouth {
         let reach = self.speeches.pop_front().and_then(|speech| {
             let is_broken_off = !speech.has_failed && speech.text.as_deref() == Some("");
             let is_whole = !speech.has_failed && !is_broken_off;
+            // Nothing counts as heard of a reply that broke off, because the record does not know it.
             let heard = match speech.text {
-                Some(text) if is_whole => text,
-                // Nothing without sound was heard.
-                _ if is_broken_off && !speech.has_sound => String::new(),
+                Some(text) if !speech.has_failed => text,
                 _ => speech.script.heard_in_all().text,
             };
             Some(Reach { reply: speech.reply?, heard, is_whole, is_resumed: speech.is_resumed, is_broken_off })
