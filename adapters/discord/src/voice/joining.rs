@@ -341,7 +341,7 @@ impl VoiceCalls {
             is_silenced: false,
             is_unheard: false,
             is_deafened: false,
-            has_told_of_failure: false,
+            told_failures: BTreeSet::new(),
             persona,
             speakers: Speakers::default(),
             questions: Questions::opening(),

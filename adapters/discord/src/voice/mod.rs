@@ -103,8 +103,8 @@ struct Ongoing {
     is_unheard: bool,
     /// True while a moderator deafened the bot.
     is_deafened: bool,
-    /// True if people were told that answers fail. It ends with the next answer.
-    has_told_of_failure: bool,
+    /// What people were told about questions without an answer. It ends with the next answer.
+    told_failures: BTreeSet<&'static str>,
     /// The name of the persona that usually talks.
     persona: String,
     speakers: Speakers,

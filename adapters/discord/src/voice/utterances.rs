@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use azera_adapter::{HostError, InboundEvent, Outcome, Receipt};
 use azera_types::{Inbound, PersonId};
+use serenity::all::ChannelId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -92,10 +93,7 @@ impl VoiceCalls {
     async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, said: Inbound) {
         let failed = match recorded {
             Ok(receipt) => match receipt.outcome().await {
-                Ok(Outcome::Replied(_)) => {
-                    self.note_failure(&said, false);
-                    return;
-                }
+                Ok(Outcome::Replied(_)) => return self.note_answer(&said),
                 Ok(Outcome::Skipped(reason)) => {
                     tracing::debug!(why = reason.why(), "an utterance is not answered");
                     None
@@ -113,28 +111,44 @@ impl VoiceCalls {
         }
     }
 
-    /// Tells people in the text chat why a question is not answered. That answers fail is told once until one works.
+    /// Tells people in the text chat why a question is not answered. Each reason is told once until an answer works.
     fn tell_failure(self: &Arc<Self>, said: &Inbound, error: &HostError) {
         let notice = match error {
             // What was forgotten or taken back meanwhile needs no answer.
             HostError::Stopping | HostError::Interrupted | HostError::Refused(_) => return,
-            // Whoever left is not there to ask again.
-            HostError::NotAllowed if self.place(&said.chat, Some(&said.person)).is_none() => return,
+            HostError::NotAllowed if !self.helps_to_ask_again(said) => return,
             HostError::NotAllowed => OTHERS_HEAR,
-            _ if self.note_failure(said, true) == Some(false) => CANNOT_ANSWER,
-            _ => return,
+            _ => CANNOT_ANSWER,
         };
-        if let Some(channel) = id::voice_channel_of(&said.chat) {
+        let Some(channel) = id::voice_channel_of(&said.chat) else { return };
+        if self.is_news(channel, notice) {
             self.tell_soon(channel, notice);
         }
     }
 
-    /// Notes whether answers in a call fail. Returns whether people were told that they do; `None` if the call is over.
-    fn note_failure(&self, said: &Inbound, fails: bool) -> Option<bool> {
-        let channel = id::voice_channel_of(&said.chat)?;
+    /// Returns true if a person may get an answer when they ask again, after the people who hear have changed. They must be
+    /// there and hear, and it must be known who else does.
+    fn helps_to_ask_again(&self, said: &Inbound) -> bool {
+        let Some(channel) = id::voice_channel_of(&said.chat) else { return false };
+        let (Some(guild), Some(user)) = (self.guild_of_room(channel), id::user_of(&said.person)) else { return false };
+        let knows_who_hears = self.is_told_connected(guild) && !self.attendance.is_in_doubt(channel);
+        knows_who_hears && self.hearers(guild, channel).contains(&user)
+    }
+
+    /// Returns true if people in a call were not told this since the last answer. From now on they were. A call that is
+    /// over has no news.
+    fn is_news(&self, channel: ChannelId, notice: &'static str) -> bool {
         let mut calls = self.calls();
-        let ongoing = calls.values_mut().find(|ongoing| ongoing.channel == channel)?;
-        Some(std::mem::replace(&mut ongoing.has_told_of_failure, fails))
+        let ongoing = calls.values_mut().find(|ongoing| ongoing.channel == channel);
+        ongoing.is_some_and(|ongoing| ongoing.told_failures.insert(notice))
+    }
+
+    /// Notes that answers work in a call.
+    fn note_answer(&self, said: &Inbound) {
+        let channel = id::voice_channel_of(&said.chat);
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| Some(ongoing.channel) == channel) {
+            ongoing.told_failures.clear();
+        }
     }
 
     /// Tells the call that an utterance gets no answer. Nobody waits for one to what was not for the bot.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use azera_adapter::{CallWish, Platform as _, VoiceError};
+use azera_adapter::{CallWish, HostError, Platform as _, VoiceError};
 use azera_fake_discord::{Mode, Network};
+use azera_types::ChatId;
 
 use crate::engine::since;
+use crate::interruptions::{AGAIN, FAILS, QUESTION};
 use crate::{ANSWER, Room, check, in_own_process};
 
 #[test]
@@ -99,6 +101,30 @@ fn it_says_nothing_to_somebody_who_is_deafened_and_alone_with_it() {
         check("good morning and welcome to the garden", &room.hear(from));
         let place = room.runtime.block_on(room.discord.place(&second.chat, &room.person(0))).expect("an answer");
         assert!(since(&place.expect("she is there")) > second.at, "she heard nothing of what was said meanwhile");
+    });
+}
+
+#[test]
+fn whoever_is_deafened_is_not_asked_to_ask_again() {
+    in_own_process("deafened::whoever_is_deafened_is_not_asked_to_ask_again", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let chat = ChatId::new(format!("discord:voice:{}", room.channel)).expect("an id");
+        let hears_all = || {
+            let scopes = room.runtime.block_on(room.discord.readable_scopes(&room.person(0))).expect("an answer");
+            scopes.private_chats.into_iter().any(|(found, _)| found == chat)
+        };
+        room.until("her to be known", || hears_all().then_some(()));
+        room.fake.world(|world| world.deafen(room.people[0], true));
+        room.until("her to be deafened", || (!hears_all()).then_some(()));
+        let broken = HostError::Storage("the record is damaged".into());
+        room.engine.kept().failures = [HostError::NotAllowed, broken].into();
+        for asked in 1..3 {
+            room.say(0, &format!("Azera, {QUESTION}"), Network::default());
+            room.said(asked);
+        }
+        room.told(FAILS, 1);
+        assert_eq!(room.notices(AGAIN), 0, "no answer is for her as long as she does not hear it");
     });
 }
 

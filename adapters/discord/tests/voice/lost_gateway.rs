@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use azera_adapter::Platform as _;
+use azera_adapter::{HostError, Platform as _};
 use azera_adapter_discord::CallWaits;
 use azera_fake_discord::{Mode, Network};
 use azera_types::{ChatId, Timestamp};
 
 use crate::engine::since;
-use crate::interruptions::LONG;
+use crate::interruptions::{AGAIN, FAILS, LONG, QUESTION};
 use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
@@ -177,6 +177,23 @@ fn nobody_counts_as_having_heard_what_is_said_while_the_gateway_is_lost() {
             let hears = |since: &Option<_>| since.is_some_and(|since| since <= first.at);
             assert!(!scopes(person).iter().any(|(chat, since)| *chat == first.chat && hears(since)), "{person}");
         }
+    });
+}
+
+#[test]
+fn nobody_is_asked_to_ask_again_while_it_is_not_known_who_hears() {
+    in_own_process("lost_gateway::nobody_is_asked_to_ask_again_while_it_is_not_known_who_hears", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.break_gateway();
+        let broken = HostError::Storage("the record is damaged".into());
+        room.engine.kept().failures = [HostError::NotAllowed, broken].into();
+        for asked in 1..3 {
+            room.say(0, QUESTION, Network::default());
+            room.said(asked);
+        }
+        room.told(FAILS, 1);
+        assert_eq!(room.notices(AGAIN), 0, "each further question would fail the same way");
     });
 }
 

@@ -21,6 +21,14 @@ impl Room {
         });
     }
 
+    /// Returns how often the text chat says something.
+    pub(crate) fn notices(&self, words: &str) -> usize {
+        self.fake.world(|world| {
+            let texts = world.bots_messages(self.channel).into_iter().filter_map(|it| it["content"].as_str());
+            texts.filter(|text| text.contains(words)).count()
+        })
+    }
+
     /// Presses the button below the question for a recording.
     pub(crate) fn press_record(&self, person: usize, label: &str) {
         let who = self.people[person];
