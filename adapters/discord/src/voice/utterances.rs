@@ -106,16 +106,22 @@ impl VoiceCalls {
             Err(error) => Some(error),
         };
         self.gets_no_answer(&said);
-        if let Some(error) = failed.filter(|_| said.mentions_bot) {
+        let Some(error) = failed.filter(|_| said.mentions_bot) else { return };
+        // What was forgotten meanwhile needs no answer.
+        if !self.is_forgotten(&said).await {
             self.tell_failure(&said, &error);
         }
+    }
+
+    async fn is_forgotten(&self, said: &Inbound) -> bool {
+        let Some((_, host)) = self.speech.get() else { return false };
+        matches!(host.stands(&said.id).await, Ok(Some(false)))
     }
 
     /// Tells people in the text chat why a question is not answered. Each reason is told once until an answer works.
     fn tell_failure(self: &Arc<Self>, said: &Inbound, error: &HostError) {
         let notice = match error {
-            // What was forgotten or taken back meanwhile needs no answer.
-            HostError::Stopping | HostError::Interrupted | HostError::Refused(_) => return,
+            HostError::Stopping | HostError::Interrupted => return,
             HostError::NotAllowed if !self.helps_to_ask_again(said) => return,
             HostError::NotAllowed => OTHERS_HEAR,
             _ => CANNOT_ANSWER,

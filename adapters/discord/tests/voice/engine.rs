@@ -45,6 +45,8 @@ pub struct Kept {
     pub unread: usize,
     /// How the answers to questions fail, one after the other. After that, they work.
     pub failures: VecDeque<HostError>,
+    /// True while each question is forgotten as soon as it is recorded.
+    pub forgets: bool,
     /// True while it is not taken in how much of a reply was heard.
     pub holds_heard: bool,
     /// True while it is not recorded that people were asked.
@@ -184,7 +186,13 @@ impl Engine {
         let discord = self.discord();
         let place = discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Internal(e.into()))?;
         let place = place.ok_or(HostError::NotAllowed)?;
-        self.kept().said.push((inbound.clone(), place));
+        {
+            let mut kept = self.kept();
+            if kept.forgets {
+                kept.forgotten.push(inbound.id.clone());
+            }
+            kept.said.push((inbound.clone(), place));
+        }
         if !inbound.mentions_bot {
             return Ok(Outcome::Skipped(SkipReason::NotAddressed));
         }

@@ -85,6 +85,29 @@ fn a_spoken_question_that_fails_is_told_and_not_each_time() {
 }
 
 #[test]
+fn a_spoken_question_that_is_refused_is_told_unless_it_was_forgotten() {
+    in_own_process("interruptions::a_spoken_question_that_is_refused_is_told_unless_it_was_forgotten", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let refused = || HostError::Refused("the model gave no answer".into());
+        {
+            let mut kept = room.engine.kept();
+            kept.failures = [refused(), HostError::NotAllowed, refused()].into();
+            kept.forgets = true;
+        }
+        room.say(0, QUESTION, Network::default());
+        room.said(1);
+        room.engine.kept().forgets = false;
+        room.say(0, QUESTION, Network::default());
+        // The second question is told to have failed, and the first was before it.
+        room.told(AGAIN, 1);
+        assert_eq!(room.notices(FAILS), 0, "nobody waits for the answer");
+        room.say(0, QUESTION, Network::default());
+        room.told(FAILS, 1);
+    });
+}
+
+#[test]
 fn talk_interrupts_it_and_only_what_was_heard_stays() {
     in_own_process("interruptions::talk_interrupts_it_and_only_what_was_heard_stays", |root| {
         let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], LONG);
