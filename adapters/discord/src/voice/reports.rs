@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::ExpectedMessage;
+use azera_adapter::{ExpectedMessage, HostError};
 use azera_types::{ChatId, Inbound, PersonId, Timestamp};
 use azera_voice_discord::{Lost, RecordingEnd, Report, RoomReport};
 use azera_voice_room::{Expected, Said};
@@ -118,7 +118,7 @@ impl VoiceCalls {
         let calls = self.clone();
         tokio::spawn(async move {
             let Some((_, host)) = calls.speech.get() else { return };
-            if calls.may_be_heard(&chat, &person, calls.clock.now()).await {
+            if matches!(calls.may_be_heard(&chat, &person, calls.clock.now()).await, Ok(true)) {
                 host.expect(&calls.platform, ExpectedMessage { chat, person, name, text }).await;
             }
         });
@@ -134,13 +134,6 @@ impl VoiceCalls {
     ) {
         // Before the disk is waited for: whoever comes meanwhile did not hear it.
         let now = self.clock.now();
-        if let Err(error) = self.is_said(guild, channel).await {
-            tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
-            if let Some(call) = self.call_in(channel).filter(|_| said.is_for_bot) {
-                call.unanswered(Some(said.person));
-            }
-            return;
-        }
         let at = now.checked_sub(ago).unwrap_or(now);
         let (Ok(id), Ok(chat)) = (id::utterance(channel, now, number), id::voice_chat(channel)) else { return };
         let inbound = Inbound {
@@ -155,25 +148,34 @@ impl VoiceCalls {
             mentions: Vec::new(),
             reply_to: None,
         };
+        if let Err(error) = self.is_said(guild, channel).await {
+            tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
+            return self.note_lost(&inbound, &HostError::Storage(error.into()));
+        }
         utterances.submit(inbound);
     }
 
-    /// Returns whether what a person says at a time may still be heard. Forgetting a person takes their consent away. If
-    /// their decision cannot be read, what they say now is dropped, and they are heard again once it can be.
-    pub(super) async fn may_be_heard(&self, chat: &ChatId, person: &PersonId, at: Timestamp) -> bool {
-        let (Some((_, host)), Some(channel)) = (self.speech.get(), id::voice_channel_of(chat)) else { return false };
-        let decision = match host.may_be_heard(chat, person).await {
-            Ok(decision) => decision,
-            Err(error) => {
-                tracing::warn!(%error, "cannot read whether a person may be heard; something that they said is dropped");
-                return false;
-            }
+    /// Returns whether what a person says at a time may still be heard. Forgetting a person takes their consent away.
+    ///
+    /// # Errors
+    /// Their decision cannot be read. What they say now must be dropped; they are heard again once it can be read.
+    pub(super) async fn may_be_heard(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        at: Timestamp,
+    ) -> Result<bool, HostError> {
+        let (Some((_, host)), Some(channel)) = (self.speech.get(), id::voice_channel_of(chat)) else {
+            return Ok(false);
         };
+        let decision = host.may_be_heard(chat, person).await.inspect_err(|error| {
+            tracing::warn!(%error, "cannot read whether a person may be heard; something that they said is dropped");
+        })?;
         let may = self.may_record(channel, person, at, decision);
         if !may && let Some(call) = self.call_in(channel) {
             call.decided(person.clone(), false);
         }
-        may
+        Ok(may)
     }
 
     async fn leave(&self, key: CallKey) {

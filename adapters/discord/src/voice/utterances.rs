@@ -75,8 +75,11 @@ impl VoiceCalls {
 
     async fn record_one(self: &Arc<Self>, inbound: Inbound) {
         let Some(host) = self.host.get() else { return self.gets_no_answer(&inbound) };
-        if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
-            return self.gets_no_answer(&inbound);
+        match self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
+            Ok(true) => {}
+            // Nobody is told anything about what somebody said who does not agree.
+            Ok(false) => return self.gets_no_answer(&inbound),
+            Err(error) => return self.note_lost(&inbound, &error),
         }
         let said = inbound.clone();
         let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
@@ -116,6 +119,16 @@ impl VoiceCalls {
     async fn is_forgotten(&self, said: &Inbound) -> bool {
         let Some((_, host)) = self.speech.get() else { return false };
         matches!(host.stands(&said.id).await, Ok(Some(false)))
+    }
+
+    /// Notes that something a person said cannot be recorded. They agreed to be heard when they said it. Captions lack it,
+    /// and a question gets no answer.
+    pub(super) fn note_lost(self: &Arc<Self>, said: &Inbound, error: &HostError) {
+        self.caption_is_missing(said);
+        self.gets_no_answer(said);
+        if said.mentions_bot {
+            self.tell_failure(said, error);
+        }
     }
 
     /// Tells people in the text chat why a question is not answered. Each reason is told once until an answer works.

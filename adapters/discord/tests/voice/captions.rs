@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::consent::SOON;
 use crate::engine::since;
+use crate::interruptions::{FAILS, QUESTION};
 use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
@@ -188,6 +189,27 @@ fn captions_that_end_while_the_record_cannot_be_read_cost_nobody_their_consent()
         room.engine.kept().unreadable = None;
         room.is_heard_at_last(1);
     });
+}
+
+#[test]
+fn a_question_is_missing_in_captions_and_told_to_fail_if_its_consent_cannot_be_read() {
+    in_own_process(
+        "captions::a_question_is_missing_in_captions_and_told_to_fail_if_its_consent_cannot_be_read",
+        |root| {
+            let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+            room.press(0, "Hear me");
+            let thread = room.turn_on(room.text_channel("square"));
+            room.hear(0);
+            room.engine.kept().unreadable = Some(room.person(0));
+            room.say(0, QUESTION, Network::default());
+            room.told(FAILS, 1);
+            room.engine.kept().unreadable = None;
+            room.say(0, "I was at the market yesterday.", Network::default());
+            check("I was at the market yesterday", &room.said(1));
+            let text = room.shown(thread, "some captions are missing");
+            check("I was at the market yesterday", &text);
+        },
+    );
 }
 
 #[test]

@@ -198,6 +198,22 @@ fn nobody_is_asked_to_ask_again_while_it_is_not_known_who_hears() {
 }
 
 #[test]
+fn a_question_is_told_to_fail_if_it_cannot_be_written_who_hears_it() {
+    in_own_process("lost_gateway::a_question_is_told_to_fail_if_it_cannot_be_written_who_hears_it", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        // No file can take the place of a folder.
+        let file = room.folder.path().join("discord-voice.json");
+        std::fs::remove_file(&file).ok();
+        std::fs::create_dir(&file).expect("a folder");
+        room.break_gateway();
+        room.say(0, QUESTION, Network::default());
+        room.told(FAILS, 1);
+        assert!(room.engine.kept().said.is_empty(), "nothing is recorded");
+    });
+}
+
+#[test]
 fn an_outage_of_both_connections_does_not_end_the_call() {
     in_own_process("lost_gateway::an_outage_of_both_connections_does_not_end_the_call", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);

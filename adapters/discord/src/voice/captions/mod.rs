@@ -220,7 +220,7 @@ impl VoiceCalls {
         let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
         // Who turns them on agrees to them, but not to being heard.
         let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
-        let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await;
+        let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await.unwrap_or(false);
         let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
         let Some(others) = begun else {
             self.remove_thread(channel, thread).await;
