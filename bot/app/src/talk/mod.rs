@@ -20,7 +20,7 @@ use azera_engine::COMMANDS;
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, SystemClock, Text};
 use azera_voice_api::{Manner, VoiceActivity};
 use azera_voice_call::{Report, Request, Talk, Told};
-use azera_voice_room::{Event, Settings, StreamId};
+use azera_voice_room::{Event, Said, Settings, StreamId};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, Stdin};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -157,8 +157,13 @@ impl Session {
                 () = tokio::time::sleep_until(wake) => self.talk.tick().await,
             }
         }
+        // What was said to its end before is a message.
+        self.report_all(&mut channels.reported).await?;
         self.talk.end().await;
-        self.report_all(&mut channels.reported).await
+        while let Ok(report) = channels.reported.try_recv() {
+            self.report(cut_short(report)).await?;
+        }
+        Ok(())
     }
 
     /// Handles the reports that wait.
@@ -273,6 +278,15 @@ impl Session {
     }
 }
 
+/// Returns a report of what the end of the conversation cut short. Nobody waits for an answer to half a sentence: it is
+/// shown, and the end does not wait for the model.
+fn cut_short(report: Report) -> Report {
+    match report {
+        Report::Said(said, ago) => Report::Said(Said { is_for_bot: false, ..said }, ago),
+        report => report,
+    }
+}
+
 /// Returns a message as a line of input.
 fn one_line(text: &str) -> String {
     text.trim().replace(['\n', '\r'], " ")
@@ -280,4 +294,30 @@ fn one_line(text: &str) -> String {
 
 async fn next_line(typed: &mut Lines<BufReader<Stdin>>) -> anyhow::Result<Option<String>> {
     typed.next_line().await.context("the standard input")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use azera_types::PersonId;
+
+    use super::*;
+
+    #[test]
+    fn a_sentence_that_the_end_cuts_short_is_shown_and_not_answered() {
+        let said = Said {
+            person: PersonId::new("console:ann").unwrap(),
+            name: "Ann".to_owned(),
+            text: Text::new("Where is the old"),
+            began: Duration::ZERO,
+            ended: Duration::from_secs(1),
+            is_for_bot: true,
+        };
+        let Report::Said(said, ago) = cut_short(Report::Said(said, Duration::from_secs(2))) else {
+            panic!("it is shown")
+        };
+        assert_eq!((said.text.as_str(), ago), ("Where is the old", Duration::from_secs(2)));
+        assert!(!said.is_for_bot);
+    }
 }
