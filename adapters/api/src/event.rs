@@ -46,11 +46,14 @@ pub enum StreamEvent {
         #[serde(flatten)]
         state: State,
     },
-    /// The reply failed; nothing will be delivered.
+    /// The reply failed. What was streamed of it goes, and the person is told why.
     Error {
         /// The message for the person.
         message: String,
     },
+    /// What was streamed is no reply. It goes, and nobody is told anything: the message was forgotten meanwhile, or may
+    /// be answered in other words.
+    Withdrawn,
 }
 
 impl std::fmt::Debug for StreamEvent {
@@ -63,6 +66,7 @@ impl std::fmt::Debug for StreamEvent {
             Self::Retracted => "Retracted",
             Self::Done { .. } => "Done",
             Self::Error { .. } => "Error",
+            Self::Withdrawn => "Withdrawn",
         })
     }
 }

@@ -119,6 +119,8 @@ pub enum SkipReason {
     Duplicate,
     /// It has no text.
     Empty,
+    /// It was forgotten before its reply was stored.
+    Forgotten,
 }
 
 impl SkipReason {
@@ -130,6 +132,7 @@ impl SkipReason {
             Self::Muted => "the chat is set to silent",
             Self::Duplicate => "already taken in",
             Self::Empty => "nothing to answer",
+            Self::Forgotten => "the message was forgotten",
         }
     }
 }
@@ -139,7 +142,7 @@ impl SkipReason {
 pub enum Outcome {
     /// It was answered, and the reply was delivered.
     Replied(Box<Turn>),
-    /// It was stored and remembered, but not answered.
+    /// It was not answered. It is stored and remembered, unless it was forgotten.
     Skipped(SkipReason),
 }
 

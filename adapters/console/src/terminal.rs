@@ -184,6 +184,12 @@ impl View for Terminal {
                 self.current = Some(current);
                 return self.error(chat, None, message);
             }
+            StreamEvent::Withdrawn => {
+                // A terminal cannot take back its output. What follows begins a line of its own.
+                self.current = Some(current);
+                self.break_off()?;
+                return self.out.flush();
+            }
             // The line ends when the complete reply is there to compare with.
             _ => {}
         }

@@ -70,7 +70,7 @@ impl Streams {
                     stream.shown.send_modify(|growing| growing.text.clear());
                 }
             }
-            StreamEvent::Error { .. } => self.break_off(target, making.reply),
+            StreamEvent::Error { .. } | StreamEvent::Withdrawn => self.break_off(target, making.reply),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd

@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Thinking(String),
     ThinkingEnd,
     Content(String),
-    /// What came so far was thinking: it is no part of the reply.
+    /// What came so far is no part of the reply, mostly because it was thinking.
     Retracted,
     /// The reply is complete.
     Done(Box<Reply>),
@@ -264,7 +264,7 @@ impl Progress {
                 self.shown.push_str(&text);
                 Step::Content(text)
             }
-            StreamEvent::Retracted => {
+            StreamEvent::Retracted | StreamEvent::Withdrawn => {
                 self.shown.clear();
                 Step::Retracted
             }

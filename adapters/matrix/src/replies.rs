@@ -3,6 +3,7 @@
 //! The first reply to a message creates events. Alternative replies to the same message take their place through edits.
 //! So each message has one reply in the room.
 
+mod failed;
 mod sound;
 
 use std::collections::HashMap;
@@ -112,20 +113,9 @@ impl Replies {
                 }
             }
             StreamEvent::Error { message } => {
-                let (replies, inner, chat) = (self.clone(), self.0.clone(), chat.clone());
-                let (about, message) = (reply.clone(), message.clone());
-                tokio::spawn(async move {
-                    inner.typing(&chat, false).await;
-                    if let Err(error) = replies.break_off(&chat, &to).await {
-                        tracing::warn!(%chat, %error, "cannot remove the beginning of a failed reply");
-                    }
-                    let text = format!("I could not answer: {message}.");
-                    if let Err(error) = inner.notice(&chat, Some(&to), &text, &transaction("trouble", &about, 0)).await
-                    {
-                        tracing::warn!(%chat, %error, "cannot send an error message");
-                    }
-                });
+                self.end_failed(chat, reply, to, Some(format!("I could not answer: {message}.")));
             }
+            StreamEvent::Withdrawn => self.end_failed(chat, reply, to, None),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd
@@ -195,20 +185,6 @@ impl Replies {
         }
         self.0.remove_sound_if(&room, &to, |spoken| spoken == reply).await?;
         self.0.sync_state.replace_shown(&to, &shown, &left).await
-    }
-
-    /// Retracts the beginning of a first reply that failed.
-    async fn break_off(&self, chat: &ChatId, to: &MessageId) -> Result<(), Error> {
-        let slot = self.0.close(to, chat);
-        let _showing = slot.showing.lock().await;
-        let Some(shown) = self.0.sync_state.shown(to).await?.filter(|shown| shown.reply.is_none()) else {
-            return Ok(());
-        };
-        let room = self.0.room_of(chat, &shown)?;
-        for event in &shown.parts {
-            redact(&room, event, &edits_of(&room, event).await?).await?;
-        }
-        self.0.sync_state.replace_shown(to, &shown, &shown.taken_back()).await
     }
 
     /// Shows the typing notice.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod commands;
+mod streams;
 
 use std::future::ready;
 use std::io::{self, Cursor, Write};
@@ -48,9 +49,9 @@ struct Core {
 }
 
 impl Core {
-    fn outbound(&self, n: usize, inbound: &Inbound) -> Outbound {
+    fn outbound(&self, inbound: &Inbound) -> Outbound {
         Outbound {
-            id: MessageId::new(format!("r{n}")).unwrap(),
+            id: MessageId::new(format!("{}~r0", inbound.id)).unwrap(),
             chat: inbound.chat.clone(),
             persona: PersonaId::new("azera").unwrap(),
             persona_name: "Azera".into(),
@@ -67,19 +68,15 @@ impl Core {
 
 impl Core {
     async fn message(&self, inbound: Inbound) -> Result<Outcome, HostError> {
-        let n = {
-            let mut heard = self.heard.lock().unwrap();
-            let shown: String = inbound.parts.iter().map(|shown| format!(" [{}]", shown.part.name)).collect();
-            heard.push(format!("{} in {}: {}{shown}", inbound.name, inbound.chat, &*inbound.text));
-            heard.len()
-        };
+        let shown: String = inbound.parts.iter().map(|shown| format!(" [{}]", shown.part.name)).collect();
+        self.heard.lock().unwrap().push(format!("{} in {}: {}{shown}", inbound.name, inbound.chat, &*inbound.text));
         if &*inbound.text == "wait for Bob" {
             self.bob.notified().await;
         }
         if inbound.name == "Bob" {
             self.bob.notify_one();
         }
-        let outbound = self.outbound(n, &inbound);
+        let outbound = self.outbound(&inbound);
         let streaming = self.console.streaming().unwrap();
         let events = match &*inbound.text {
             "be quiet" => return Ok(Outcome::Skipped(SkipReason::Muted)),
@@ -88,6 +85,7 @@ impl Core {
                 let content = StreamEvent::Content { text: "I was ab".into() };
                 vec![content, StreamEvent::Error { message: "the model is gone".into() }]
             }
+            "forget" => vec![StreamEvent::Content { text: "I was ab".into() }, StreamEvent::Withdrawn],
             "think" => vec![
                 StreamEvent::ThinkingStart,
                 StreamEvent::Thinking { text: "hmm".into() },
@@ -117,8 +115,10 @@ impl Core {
         for event in &events {
             streaming.event(making, event).await;
         }
-        if &*inbound.text == "break" {
-            return Err(HostError::Unavailable("the model is gone".into()));
+        match &*inbound.text {
+            "break" => return Err(HostError::Unavailable("the model is gone".into())),
+            "forget" => return Ok(Outcome::Skipped(SkipReason::Forgotten)),
+            _ => {}
         }
         for _ in 0..2 {
             self.console.deliver(&outbound).await.map_err(|e| HostError::Internal(e.into()))?;
@@ -264,17 +264,17 @@ async fn json_prints_every_event_and_each_reply_once() {
     let session = talk(Format::Json, "think\nfail\nbreak\nbe quiet\n/nonsense\n/new\n").await;
     let out = with_ids_hidden(&session.out);
     insta::assert_snapshot!(out, @r#"
-    {"chat":"console:ann:main","reply":"r2","type":"thinking_start"}
-    {"chat":"console:ann:main","reply":"r2","type":"thinking","text":"hmm"}
-    {"chat":"console:ann:main","reply":"r2","type":"thinking_end"}
-    {"chat":"console:ann:main","reply":"r2","type":"content","text":"**You** said"}
-    {"chat":"console:ann:main","reply":"r2","type":"content","text":":\nthink"}
-    {"chat":"console:ann:main","reply":"r2","type":"done","mood":"calm","mood_value":null,"energy":null}
-    {"type":"reply","id":"r2","to":"m","chat":"console:ann:main","persona":"azera","persona_name":"Azera","text":"**You** said:\nthink","mood":"calm","mood_value":null,"energy":null}
-    {"type":"turn","reply":"r2","to":"m","chat":"console:ann:main","persona":"azera","usage":{"prompt_tokens":9,"cached_tokens":6,"evaluated_tokens":3,"completion_tokens":0,"ttft_ms":0.0,"tokens_per_s":0.0},"recalled":[]}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"thinking_start"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"thinking","text":"hmm"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"thinking_end"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"content","text":"**You** said"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"content","text":":\nthink"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"done","mood":"calm","mood_value":null,"energy":null}
+    {"type":"reply","id":"console:ID~r0","to":"m","chat":"console:ann:main","persona":"azera","persona_name":"Azera","text":"**You** said:\nthink","mood":"calm","mood_value":null,"energy":null}
+    {"type":"turn","reply":"console:ID~r0","to":"m","chat":"console:ann:main","persona":"azera","usage":{"prompt_tokens":9,"cached_tokens":6,"evaluated_tokens":3,"completion_tokens":0,"ttft_ms":0.0,"tokens_per_s":0.0},"recalled":[]}
     {"type":"error","chat":"console:ann:main","to":"console:ID","message":"too many messages are waiting"}
-    {"chat":"console:ann:main","reply":"r4","type":"content","text":"I was ab"}
-    {"chat":"console:ann:main","reply":"r4","type":"error","message":"the model is gone"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"content","text":"I was ab"}
+    {"chat":"console:ann:main","reply":"console:ID~r0","type":"error","message":"the model is gone"}
     {"type":"error","chat":"console:ann:main","to":"console:ID","message":"the model is gone"}
     {"type":"silent","to":"console:ID","chat":"console:ann:main","why":"the chat is set to silent"}
     {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no command `/nonsense`. `/help` lists all commands. Not sent: /nonsense"}
@@ -288,8 +288,9 @@ fn with_ids_hidden(out: &str) -> String {
     let mut parts = out.split("\"console:019");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        text.push_str("\"console:ID\"");
-        text.push_str(part.split_once('"').map_or("", |(_, rest)| rest));
+        text.push_str("\"console:ID");
+        // The number of a reply stays.
+        text.push_str(part.find(['~', '"']).map_or("", |end| part.split_at(end).1));
     }
     text
 }
@@ -401,22 +402,6 @@ async fn in_json_people_talk_at_the_same_time() {
         .collect();
     assert_eq!(printed, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
     assert_eq!(session.summary, ExitSummary { answered: 3, failed: 1 });
-}
-
-#[tokio::test]
-async fn retracted_text_is_marked_and_the_reply_shown_whole() {
-    let session = talk(Format::Terminal { colour: false }, "hello\nretract\n").await;
-    insta::assert_snapshot!(session.out, @"
-    This is Azera.
-    Azera › **You** said:
-    hello
-
-    Azera › They want
-    (The text above was thinking, not the reply.)
-    Azera › **You** said:
-    retract
-    ");
-    assert_eq!(talk(Format::Plain, "retract\n").await.out, "**You** said:\nretract\n");
 }
 
 #[tokio::test]

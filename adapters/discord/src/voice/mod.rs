@@ -354,7 +354,7 @@ impl VoiceCalls {
                 call.piece(making.reply, text);
             }
             StreamEvent::Retracted => call.retracted(making.reply),
-            StreamEvent::Error { .. } => {
+            StreamEvent::Error { .. } | StreamEvent::Withdrawn => {
                 if let Some(asker) = making.asker {
                     call.asked_by(making.reply, asker);
                 }

@@ -187,6 +187,11 @@ impl Engine {
         {
             streaming.event(making, &event).await;
         }
+        if inbound.text.as_str() == "withdraw" {
+            for event in [StreamEvent::Content { text: "You sai".into() }, StreamEvent::Withdrawn] {
+                streaming.event(making, &event).await;
+            }
+        }
         for piece in ["You said", ": ", inbound.text.as_str()] {
             streaming.event(making, &StreamEvent::Content { text: piece.into() }).await;
             tokio::task::yield_now().await;

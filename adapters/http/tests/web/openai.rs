@@ -201,6 +201,25 @@ async fn the_stream_of_the_first_interface_has_its_events() {
 }
 
 #[tokio::test]
+async fn a_withdrawn_beginning_is_no_part_of_the_reply() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let chat = owner.send("POST", "/api/chats", Some(json!({}))).await.json();
+    let said = json!({"chat_id": chat["id"], "message": "withdraw"});
+    let events = owner.send("POST", "/api/chat/stream", Some(said)).await.events();
+    let withdrawn = events.iter().position(|(name, _)| name == "retracted").unwrap();
+    let (begun, reply) = events.split_at(withdrawn);
+    assert!(begun.iter().any(|(name, _)| name == "content"), "{begun:?}");
+    let pieces = reply
+        .iter()
+        .filter(|(name, _)| name == "content")
+        .map(|(_, data)| -> Value { serde_json::from_str(data).unwrap() });
+    let text: String = pieces.map(|data| data["content"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(text, "You said: withdraw");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_command_can_be_about_a_message_and_says_whether_it_worked() {
     let world = World::start().await;
     let mut owner = world.owner().await;

@@ -122,7 +122,7 @@ impl Streaming for Aloud {
                 self.say(begins(), Request::Piece(reply, text.clone()));
             }
             StreamEvent::Retracted => self.say(None, Request::Retracted(reply)),
-            StreamEvent::Error { .. } => {
+            StreamEvent::Error { .. } | StreamEvent::Withdrawn => {
                 self.say(begins(), Request::Retracted(reply.clone()));
                 self.say(None, Request::Whole(reply, String::new()));
             }

@@ -26,31 +26,27 @@ pub(super) struct Committed {
     pub(super) state: State,
 }
 
-/// Says to people why a reply was not stored. The log has the store's own words.
-fn why_not_stored(error: &Error) -> &'static str {
-    match error {
-        Error::Memory(azera_memory::Error::Invalid(_)) => "the message was forgotten meanwhile",
-        _ => "the answer could not be stored",
-    }
-}
+/// Says to people why there is no reply. The log has the store's own words.
+const NOT_STORED: &str = "the answer could not be stored";
 
 impl Turns {
-    /// Stores the reply. If that fails, says so where the reply was streamed: what was begun there must end.
+    /// Stores the reply; `None` if its message needs no reply any more. Where it is not stored, its stream ends.
     pub(super) async fn commit(
         &self,
         request: &mut TurnRequest,
         context: &TurnContext,
         composition: &Composition,
         draft: &Draft,
-    ) -> Result<Committed, Error> {
-        match self.store_reply(request, context, composition, draft).await {
-            Ok(committed) => Ok(committed),
-            Err(error) => {
-                let target = self.stream_target(&draft.id, request, context, composition);
-                let message = why_not_stored(&error).to_owned();
-                target.event(StreamEvent::Error { message }).await;
-                Err(error)
-            }
+    ) -> Result<Option<Committed>, Error> {
+        let error = match self.store_reply(request, context, composition, draft).await {
+            Ok(committed) => return Ok(Some(committed)),
+            Err(error) => error,
+        };
+        let target = self.stream_target(&draft.id, request, context, composition);
+        let is_unwanted = self.break_off(request, &target, NOT_STORED.to_owned()).await;
+        match error {
+            Error::Memory(azera_memory::Error::Invalid(_)) if is_unwanted => Ok(None),
+            error => Err(error),
         }
     }
 

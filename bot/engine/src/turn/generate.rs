@@ -91,7 +91,7 @@ impl Turns {
             }
             Ok(None) => Ok(None),
             Err(error) => {
-                target.event(StreamEvent::Error { message: error.to_string() }).await;
+                self.break_off(request, &target, error.to_string()).await;
                 Err(error)
             }
         }

@@ -20,6 +20,7 @@
 
 mod addressing;
 mod brake;
+mod broken_off;
 mod commit;
 mod compose;
 mod context;
@@ -155,8 +156,8 @@ impl Turns {
         let _foreground = self.services.foreground.enter();
         self.rehearsals.end(&request.message.chat);
         for _ in 0..ATTEMPTS {
-            if !self.reload_message(&mut request).await? {
-                return Ok(Outcome::Skipped(SkipReason::Duplicate));
+            if let Some(reason) = self.reload_message(&mut request).await? {
+                return Ok(Outcome::Skipped(reason));
             }
             let mut timer = StageTimer::start(request.platform.id().as_str());
             (request.missed, request.replied) = (None, None);
@@ -200,22 +201,28 @@ impl Turns {
         Err(Error::NotAllowed)
     }
 
-    /// Loads the message as it is now: while it waited, it may have been changed, forgotten or answered. Returns false if its turn is
-    /// over.
-    async fn reload_message(&self, request: &mut TurnRequest) -> Result<bool, Error> {
+    /// Loads the message as it is now: while it waited, it may have been changed, forgotten or answered. Returns why its turn
+    /// is over, if it is.
+    async fn reload_message(&self, request: &mut TurnRequest) -> Result<Option<SkipReason>, Error> {
         let id = request.message.id.clone();
         self.changed_amid().remove(&id);
         if request.again {
-            return Ok(true);
+            return Ok(None);
         }
-        let Some(message) = self.services.blocking(move |memory| memory.turns().open(&id)).await? else {
-            return Ok(false);
-        };
-        request.message = message;
-        Ok(true)
+        let found =
+            self.services.blocking(move |memory| Ok((memory.turns().open(&id)?, memory.messages().stands(&id)?)));
+        match found.await? {
+            (Some(message), _) => {
+                request.message = message;
+                Ok(None)
+            }
+            (None, Some(true)) => Ok(Some(SkipReason::Duplicate)),
+            (None, _) => Ok(Some(SkipReason::Forgotten)),
+        }
     }
 
-    /// Runs the stages of a reply. Returns `None` if readers changed and the reply was cancelled or withdrawn.
+    /// Runs the stages of a reply. Returns `None` if readers changed and the reply was cancelled or withdrawn, or if its
+    /// message was forgotten meanwhile.
     async fn answer(
         self: &Arc<Self>,
         request: &mut TurnRequest,
@@ -239,7 +246,7 @@ impl Turns {
             return Ok(None);
         };
         timer.end("generate");
-        let committed = self.commit(request, context, &composition, &draft).await?;
+        let Some(committed) = self.commit(request, context, &composition, &draft).await? else { return Ok(None) };
         timer.end("commit");
         let delivered = self.deliver_reply(request, context, &composition, &draft, &committed).await;
         // What was queued with the reply is drawn even if the turn ends here.

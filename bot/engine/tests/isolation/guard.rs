@@ -98,7 +98,7 @@ const SHOWN_TO_NOBODY: [&str; 89] = [
     "turns().see",
     // Which files of a message the engine fetches.
     "files().wanted",
-    // Whether a message was forgotten, for captions that still show it.
+    // Whether a message was forgotten, for captions that still show it and replies that it needs no more.
     "messages().stands",
     // Ids of forgotten replies, for the engine that retracts them.
     "forgetting().retractions_due",

@@ -4,13 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use azera_adapter::{Outcome, StreamEvent};
+use azera_adapter::{Outcome, SkipReason, StreamEvent};
+use azera_memory::Forget;
 use azera_model_api::{ChatModel, ChatRequest, Error, ModelInfo, Priority, Reply, ScriptedModel, SessionKey};
 use azera_types::MessageId;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 use crate::oracle::secrets_in;
 use crate::world::{Change, Target};
+
+/// Returns what was streamed of a reply, in order.
+fn events_of(scene: &Scene, reply: &MessageId) -> Vec<StreamEvent> {
+    let streamed = scene.engine.platform.streamed.lock().unwrap();
+    streamed.iter().filter(|(of, _)| of == reply).map(|(_, event)| event.clone()).collect()
+}
 
 /// A model whose first reply is blank.
 struct BlankFirst {
@@ -75,7 +82,23 @@ async fn a_reply_that_cannot_be_stored_ends_where_it_was_streamed() {
     let inbound = scene.message(AN, DM_AN, "hello, quiet");
     let outcome = scene.submit(inbound).await;
     assert!(outcome.is_err(), "{outcome:?}");
-    let streamed = scene.engine.platform.streamed.lock().unwrap().clone();
-    let events: Vec<&StreamEvent> = streamed.iter().filter(|(of, _)| *of == reply).map(|(_, event)| event).collect();
+    let events = events_of(&scene, &reply);
     let [StreamEvent::Content { .. }, .., StreamEvent::Error { .. }] = events.as_slice() else { panic!("{events:?}") };
+}
+
+/// A notice in its place would tell everybody that there was a message.
+#[tokio::test]
+async fn a_reply_ends_without_a_word_if_its_message_is_forgotten_meanwhile() {
+    let mut scene = Scene::open(false, false).await;
+    let inbound = scene.message(AN, DM_AN, "hello, quiet");
+    let (memory, forgotten) = (Arc::clone(&scene.engine.memory), Forget::Message(inbound.id.clone()));
+    scene.engine.platform.at_first_piece.set(move || {
+        memory.forgetting().forget(&forgotten, false).unwrap();
+    });
+    let reply = MessageId::new(format!("{}~r0", inbound.id)).unwrap();
+    assert_eq!(scene.submit(inbound).await.unwrap(), Outcome::Skipped(SkipReason::Forgotten));
+    let events = events_of(&scene, &reply);
+    let [StreamEvent::Content { .. }, .., StreamEvent::Withdrawn] = events.as_slice() else { panic!("{events:?}") };
+    assert!(!events.iter().any(|event| matches!(event, StreamEvent::Error { .. })), "{events:?}");
+    assert!(scene.delivered().is_empty());
 }

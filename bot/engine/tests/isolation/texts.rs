@@ -74,6 +74,7 @@ fn the_texts_of_commands_are_known() {
         SkipReason::Muted,
         SkipReason::Duplicate,
         SkipReason::Empty,
+        SkipReason::Forgotten,
     ];
     shown.push_str("\n== why a message gets no reply\n");
     reasons.iter().for_each(|reason| shown.push_str(&format!("{}\n", reason.why())));

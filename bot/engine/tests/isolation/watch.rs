@@ -346,6 +346,7 @@ impl Streaming for WatchedPlatform {
             StreamEvent::ThinkingStart
             | StreamEvent::ThinkingEnd
             | StreamEvent::Retracted
+            | StreamEvent::Withdrawn
             | StreamEvent::Done { .. } => "",
         };
         // A platform that speaks must know that this is for the eyes alone.

@@ -50,6 +50,25 @@ fn a_redacted_message_is_forgotten_and_an_edited_one_is_answered_again() {
     }
 }
 
+/// A notice in reply to it would show everybody that something was deleted there.
+#[test]
+fn nothing_is_said_about_a_message_that_is_redacted_amid_its_answer() {
+    let mut scene = Scene::open();
+    let room = scene.direct(false);
+    let question = scene.ann.say(&room, "think slowly about q1");
+    let half = scene.ann.until_said(&room, BOT, "the first half", |body| body.starts_with("This is"));
+    scene.ann.act(json!({"do": "redact", "room": room.id, "event": question}));
+    // The bot reads a room in order, so it has forgotten the first message when it has read the second.
+    let second = scene.ann.say(&room, "then, q2");
+    scene.ann.until("the bot has read on", |ann| ann.has_read(&second, BOT).then_some(()));
+    scene.model.release();
+    scene.ann.until("the first half goes", |ann| ann.redacted.contains(&half.event).then_some(()));
+    scene.ann.say(&room, "and then, q3");
+    scene.ann.until_answered(&room, 3);
+    assert_eq!(scene.ann.answers(&room), [2, 3]);
+    assert_eq!(scene.ann.said_by(&room, BOT).count(), 2, "{:?}", scene.ann.seen);
+}
+
 #[test]
 fn commands_work_by_prefix_by_name_and_by_reaction() {
     let mut scene = Scene::open();

@@ -1,0 +1,44 @@
+//! The end of replies that failed or were withdrawn while they were generated.
+
+use azera_types::{ChatId, MessageId};
+
+use super::{Inner, Replies};
+use crate::Error;
+use crate::content::transaction;
+use crate::reply_slot::Slot;
+use crate::sending::{edits_of, redact};
+
+impl Replies {
+    /// Removes the beginning of a reply, and sends `notice` in reply to the message that it answers.
+    pub(super) fn end_failed(&self, chat: &ChatId, reply: &MessageId, to: MessageId, notice: Option<String>) {
+        // At once: what comes next belongs to another attempt.
+        let slot = self.0.close(&to, chat);
+        let (inner, chat, reply) = (self.0.clone(), chat.clone(), reply.clone());
+        tokio::spawn(async move {
+            inner.typing(&chat, false).await;
+            if let Err(error) = inner.break_off(&slot).await {
+                tracing::warn!(%chat, %error, "cannot remove the beginning of a failed reply");
+            }
+            let Some(text) = notice else { return };
+            let sent = inner.notice(&chat, Some(&to), &text, &transaction("trouble", &reply, 0)).await;
+            if let Err(error) = sent {
+                tracing::warn!(%chat, %error, "cannot send an error message");
+            }
+        });
+    }
+}
+
+impl Inner {
+    /// Retracts the beginning of a first reply that failed.
+    async fn break_off(&self, slot: &Slot) -> Result<(), Error> {
+        let _showing = slot.showing.lock().await;
+        let Some(shown) = self.sync_state.shown(&slot.to).await?.filter(|shown| shown.reply.is_none()) else {
+            return Ok(());
+        };
+        let room = self.room_of(&slot.chat, &shown)?;
+        for event in &shown.parts {
+            redact(&room, event, &edits_of(&room, event).await?).await?;
+        }
+        self.sync_state.replace_shown(&slot.to, &shown, &shown.taken_back()).await
+    }
+}
