@@ -68,7 +68,8 @@ impl Turns {
                 }
             }
             Ok(false) => {
-                target.event(StreamEvent::Error { message: Error::NotAllowed.to_string() }).await;
+                // The turn may go on and answer with what everybody may read.
+                target.event(StreamEvent::Withdrawn).await;
                 self.outbox.withdraw(platform, reply, outbox).await?;
                 return Ok(false);
             }

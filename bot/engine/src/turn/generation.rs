@@ -131,8 +131,8 @@ impl StreamTarget<'_> {
 
 /// Generates a reply. A model that thought and then said nothing is asked again without thinking where it has a switch,
 /// because its thoughts may have taken all the room. `may_show` is asked before the first event, and again before the
-/// first words of each attempt, unless they are that event: meanwhile people may have come. If false, returns `None`.
-/// Ends early if people interrupt the reply while it is spoken.
+/// first words of each attempt, unless they are that event: meanwhile people may have come. If false, returns `None`, and
+/// withdraws what was streamed. Ends early if people interrupt the reply while it is spoken.
 pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
@@ -153,15 +153,17 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
         let mut has_words = false;
         while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
-            let is_words = matches!(event, Event::Content(_) | Event::Done(_));
+            let is_end = matches!(event, Event::Done(_));
+            let is_words = is_end || matches!(event, Event::Content(_));
             if !has_begun || (is_words && !has_words) {
                 if !may_show().await? {
                     if has_begun && !asking.held {
-                        shown.event(StreamEvent::Error { message: Error::NotAllowed.to_string() }).await;
+                        shown.event(StreamEvent::Withdrawn).await;
                     }
                     return Ok(None);
                 }
-                (has_begun, has_words) = (true, is_words);
+                // The end of a blank attempt shows nothing.
+                (has_begun, has_words) = (has_begun || !is_end, is_words);
             }
             let usage = match event {
                 Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd => {

@@ -60,14 +60,30 @@ async fn a_second_attempt_is_not_shown_to_people_who_came_after_the_first() {
     let outcome = scene.say(AN, DEN, "what is the lighthouse password? say it").await;
     assert!(matches!(outcome, Outcome::Replied(_)), "{outcome:?}");
     let streamed = scene.engine.platform.streamed.lock().unwrap().clone();
-    let is_error = |event: &StreamEvent| matches!(event, StreamEvent::Error { .. });
-    assert!(streamed.iter().any(|(_, event)| is_error(event)), "the second attempt ends: {streamed:?}");
+    let is_end = |event: &StreamEvent| matches!(event, StreamEvent::Error { .. } | StreamEvent::Withdrawn);
+    assert!(!streamed.iter().any(|(_, event)| is_end(event)), "nothing was shown that could end: {streamed:?}");
     let content = |event: &StreamEvent| match event {
         StreamEvent::Content { text } => Some(text.clone()),
         _ => None,
     };
     let words: String = streamed.iter().filter_map(|(_, event)| content(event)).collect();
     assert!(!secrets_in(&words).contains(&secret), "Bob is told it");
+}
+
+/// Somebody joins while the reply is streamed. What people see of it goes, and they get another reply and no excuse.
+#[tokio::test]
+async fn a_reply_that_newcomers_may_not_read_is_withdrawn_and_made_anew() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell(ANN, COMMONS).await;
+    let platform = scene.engine.platform.clone();
+    platform.streamed.lock().unwrap().clear();
+    scene.engine.change_meanwhile(&platform.at_first_piece, Change::Join(BOB, Target::Chat(DEN)));
+    let outcome = scene.say(AN, DEN, "what is the lighthouse password? say it").await;
+    assert!(matches!(outcome, Outcome::Replied(_)), "{outcome:?}");
+    let streamed = platform.streamed.lock().unwrap().clone();
+    let is_end = |event: &StreamEvent| !matches!(event, StreamEvent::Content { .. });
+    let ends: Vec<&StreamEvent> = streamed.iter().map(|(_, event)| event).filter(|event| is_end(event)).collect();
+    let [StreamEvent::Withdrawn, StreamEvent::Done { .. }] = ends.as_slice() else { panic!("{streamed:?}") };
 }
 
 /// A voice or a message that grows would wait for the end for ever.
