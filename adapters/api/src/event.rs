@@ -46,7 +46,8 @@ pub enum StreamEvent {
         #[serde(flatten)]
         state: State,
     },
-    /// The reply failed. What was streamed of it goes, and the person is told why.
+    /// The reply failed. What was streamed of it goes, and the person is told why. If the message is answered after all,
+    /// nothing of that reply is streamed but [`StreamEvent::Done`], and all of it is delivered.
     Error {
         /// The message for the person.
         message: String,

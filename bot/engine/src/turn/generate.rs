@@ -53,7 +53,12 @@ impl Turns {
             asker: Some(&request.inbox.person),
             is_help: composition.style.is_in_danger(),
         };
-        StreamTarget { platform: request.platform.as_ref(), making, interruptions: &self.services.interruptions }
+        StreamTarget {
+            platform: request.platform.as_ref(),
+            making,
+            interruptions: &self.services.interruptions,
+            is_silent: !request.again && self.progress.was_told_failed(&message.id),
+        }
     }
 
     /// Generates the reply and streams it; `None` if it may not be shown any more.

@@ -107,10 +107,15 @@ pub(crate) struct StreamTarget<'a> {
     pub(crate) platform: &'a dyn Platform,
     pub(crate) making: Making<'a>,
     pub(crate) interruptions: &'a Interruptions,
+    /// The reply is shown when it is complete, and not before.
+    pub(crate) is_silent: bool,
 }
 
 impl StreamTarget<'_> {
     pub(crate) async fn event(&self, event: StreamEvent) {
+        if self.is_silent && !matches!(event, StreamEvent::Done { .. }) {
+            return;
+        }
         if let Some(streaming) = self.platform.streaming() {
             streaming.event(self.making, &event).await;
         }

@@ -151,8 +151,12 @@ impl Turns {
             tracing::error!(message = %message, %error, "a turn failed");
             if !error.is_transient() {
                 // It would fail the same way every time: the message is remembered, and nobody is answered.
-                self.services.blocking(move |memory| memory.turns().leave(&message)).await?;
+                let left = message.clone();
+                self.services.blocking(move |memory| memory.turns().leave(&left)).await?;
             }
+        }
+        if !answered.as_ref().is_err_and(Error::is_transient) {
+            self.progress.forget_failed(&message);
         }
         answered
     }

@@ -118,13 +118,15 @@ pub(crate) struct TurnProgress {
     retry_wanted: Notify,
     /// Held while the outbox is delivered, so that no reply is delivered twice.
     delivering: tokio::sync::Mutex<()>,
+    /// Messages whose people were told that the reply failed. Their turns may be tried again.
+    told_failed: Mutex<HashSet<MessageId>>,
     /// Chats that were told since the start that a picture was not seen.
     told_unseen: Mutex<HashSet<ChatId>>,
     /// The day of the newest of those: chats that were told why a reply's picture is not drawn, and the reasons.
     told_undrawn: Mutex<(String, HashSet<(ChatId, String)>)>,
 }
 
-/// Most chats that are remembered because something was told there. With more, some are told again.
+/// Most chats or messages that are remembered because something was told there. With more, some are told again.
 const MAX_TOLD: usize = 10_000;
 
 impl TurnProgress {
