@@ -24,6 +24,7 @@ mod plain;
 mod platform;
 mod run;
 mod saved;
+mod shown;
 mod sixel;
 mod terminal;
 

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AnswerFile, Making, Outbound, PictureProgress, Platform, PlatformError, StreamEvent, Streaming,
+    Access, AnswerFile, Making, Outbound, PictureProgress, Platform, PlatformError, StreamEvent, Streaming, answered,
 };
 use azera_types::{
     ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Timestamp,
@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use crate::format::{View, printable};
 use crate::inline::InlinePictures;
 use crate::saved::save;
+use crate::shown::Shown;
 use crate::{Format, Person, owner};
 
 /// The platform's name, and the first part of every id it creates.
@@ -23,10 +24,6 @@ pub const PLATFORM: &str = "console";
 
 /// The realm of everyone at this machine.
 pub const REALM: &str = "local";
-
-/// Latest replies remembered as shown. A reply is delivered again only until it is acknowledged, so far fewer are open
-/// at once.
-const MAX_SHOWN: usize = 4096;
 
 /// The terminal as a platform.
 pub struct Console {
@@ -49,8 +46,8 @@ struct State {
     told: Shown,
     /// True if the person hid the rest of the running turn.
     muted: bool,
-    /// Chats with a running turn, and whether it already showed an error.
-    turns: HashMap<ChatId, bool>,
+    /// The running turn of each chat, if it has one.
+    turns: HashMap<ChatId, RunningTurn>,
     /// Prints text above the line that is being typed.
     above_prompt: Option<SyncSender<String>>,
     /// True while a line is being typed.
@@ -61,23 +58,12 @@ struct State {
     broken: Option<io::Error>,
 }
 
-#[derive(Default)]
-struct Shown {
-    order: VecDeque<MessageId>,
-    ids: HashSet<MessageId>,
-}
-
-impl Shown {
-    fn insert(&mut self, id: &MessageId) {
-        if self.ids.insert(id.clone()) {
-            self.order.push_back(id.clone());
-        }
-        if self.order.len() > MAX_SHOWN
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.ids.remove(&oldest);
-        }
-    }
+/// A turn that the person waits for.
+struct RunningTurn {
+    /// The message; `None` for a command.
+    message: Option<MessageId>,
+    /// True if an error of its reply was shown.
+    had_error: bool,
 }
 
 impl Console {
@@ -143,11 +129,11 @@ impl Console {
         self.lock().hears_all
     }
 
-    /// Starts a turn in a chat: shows its replies and its errors.
-    pub(crate) fn begin_turn(&self, chat: &ChatId) {
+    /// Starts the turn of a message or of a command in a chat: shows its replies and its errors.
+    pub(crate) fn begin_turn(&self, chat: &ChatId, message: Option<&MessageId>) {
         let mut state = self.lock();
         state.muted = false;
-        state.turns.insert(chat.clone(), false);
+        state.turns.insert(chat.clone(), RunningTurn { message: message.cloned(), had_error: false });
     }
 
     /// Returns true if a turn is running in a chat.
@@ -157,7 +143,7 @@ impl Console {
 
     /// Ends the turn in a chat; returns true if it showed an error.
     pub(crate) fn end_turn(&self, chat: &ChatId) -> bool {
-        self.lock().turns.remove(chat).unwrap_or(false)
+        self.lock().turns.remove(chat).is_some_and(|turn| turn.had_error)
     }
 
     /// Hides the rest of the running turn; returns false if it is hidden already.
@@ -270,7 +256,7 @@ impl Platform for Console {
             return Err(PlatformError::Refused(format!("{} is no chat of the console", outbound.chat)));
         };
         let mut state = self.lock();
-        if state.shown.ids.contains(&outbound.id) {
+        if state.shown.contains(&outbound.id) {
             return Ok(());
         }
         if owner != state.speaker.id && !state.hears_all {
@@ -322,14 +308,15 @@ impl Streaming for Console {
     async fn event(&self, Making { chat, reply, .. }: Making<'_>, event: &StreamEvent) {
         let mut state = self.lock();
         let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
-        if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
+        if !seen || state.muted || state.at_prompt || state.shown.contains(reply) {
             return;
         }
+        // Another message of the chat may be tried again meanwhile.
         if matches!(event, StreamEvent::Error { .. })
             && !state.view.names_failed_messages()
-            && let Some(had_error) = state.turns.get_mut(chat)
+            && let Some(turn) = state.turns.get_mut(chat).filter(|turn| turn.message == answered(reply))
         {
-            *had_error = true;
+            turn.had_error = true;
         }
         if let Err(e) = state.view.event(chat, reply, event) {
             self.note_broken(&mut state, e);
@@ -340,12 +327,12 @@ impl Streaming for Console {
         let text = progress.text;
         let mut state = self.lock();
         let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
-        if !seen || state.muted || state.shown.ids.contains(reply) {
+        if !seen || state.muted || state.shown.contains(reply) {
             return;
         }
         if state.at_prompt {
             // Once: every further line would push the typed one away. The picture itself says that it is done.
-            let is_new = !state.told.ids.contains(reply);
+            let is_new = !state.told.contains(reply);
             let line = printable(text).replace('\n', "  ");
             if is_new && state.above_prompt.as_ref().is_some_and(|printer| printer.try_send(line).is_ok()) {
                 state.told.insert(reply);
@@ -407,7 +394,7 @@ mod tests {
     #[tokio::test]
     async fn a_reply_hidden_halfway_stays_hidden() {
         let (console, out, outbound) = terminal();
-        console.begin_turn(&outbound.chat);
+        console.begin_turn(&outbound.chat, None);
         let piece = |text: &str| StreamEvent::Content { text: text.into() };
         let making = Making {
             chat: &outbound.chat,
@@ -422,7 +409,7 @@ mod tests {
         assert!(!console.mute(), "asked twice");
         console.event(making, &piece(" two")).await;
         console.deliver(&outbound).await.unwrap();
-        console.begin_turn(&outbound.chat);
+        console.begin_turn(&outbound.chat, None);
         console.deliver(&outbound).await.unwrap();
         assert_eq!(text(&out), "› one");
     }

@@ -285,7 +285,7 @@ impl Talk<'_> {
         }
         let inbound = self.inbound(text, None)?;
         let (host, platform, chat, message) = (self.host, self.console.id(), self.chat.clone(), inbound.id.clone());
-        self.console.begin_turn(&chat);
+        self.console.begin_turn(&chat, Some(&message));
         self.under_way.push(Box::pin(async move {
             let outcome = answered(host, platform, inbound).await;
             Ended { chat, message, outcome }
@@ -331,7 +331,7 @@ impl Talk<'_> {
     async fn message(&mut self, text: &str, picture: Option<InboundPart>) -> Result<Onward, Error> {
         let inbound = self.inbound(text, picture)?;
         let (chat, message) = (self.chat.clone(), inbound.id.clone());
-        self.console.begin_turn(&chat);
+        self.console.begin_turn(&chat, Some(&message));
         self.console.show(|view| view.waiting()).map_err(Error::Output)?;
         let mut turn = pin!(answered(self.host, self.console.id(), inbound));
         let outcome = loop {
@@ -383,7 +383,7 @@ impl Talk<'_> {
             about: None,
             picture,
         };
-        self.console.begin_turn(&self.chat);
+        self.console.begin_turn(&self.chat, None);
         let answer = match self.host.command(self.console.id(), line).await {
             Ok(answer) => answer,
             Err(e) => CommandAnswer { text: e.to_string(), ..CommandAnswer::default() },

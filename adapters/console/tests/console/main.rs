@@ -85,6 +85,7 @@ impl Core {
                 let content = StreamEvent::Content { text: "I was ab".into() };
                 vec![content, StreamEvent::Error { message: "the model is gone".into() }]
             }
+            "fail again" => vec![StreamEvent::Error { message: "the model is gone".into() }],
             "forget" => vec![StreamEvent::Content { text: "I was ab".into() }, StreamEvent::Withdrawn],
             "think" => vec![
                 StreamEvent::ThinkingStart,
@@ -104,9 +105,11 @@ impl Core {
             "other" => vec![StreamEvent::Content { text: "Something else".into() }],
             _ => Vec::new(),
         };
+        // The turn of an earlier message is tried again amid this one, and fails.
+        let other = MessageId::new("console:earlier~r0").unwrap();
         let making = Making {
             chat: &inbound.chat,
-            reply: &outbound.id,
+            reply: if &*inbound.text == "fail again" { &other } else { &outbound.id },
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
             asker: None,
@@ -117,6 +120,7 @@ impl Core {
         }
         match &*inbound.text {
             "break" => return Err(HostError::Unavailable("the model is gone".into())),
+            "fail again" => return Err(HostError::Busy),
             "forget" => return Ok(Outcome::Skipped(SkipReason::Forgotten)),
             _ => {}
         }

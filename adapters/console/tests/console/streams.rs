@@ -40,3 +40,13 @@ async fn a_withdrawn_reply_ends_without_an_error() {
     {"type":"silent","to":"console:ID","chat":"console:ann:main","why":"the message was forgotten"}
     "#);
 }
+
+#[tokio::test]
+async fn a_failure_of_an_earlier_message_hides_none_of_the_present_one() {
+    for format in [Format::Plain, Format::Terminal { colour: false }] {
+        let session = talk(format, "fail again\n").await;
+        let shown = session.out + &session.err;
+        let found = ["the model is gone", "too many messages are waiting"].map(|error| shown.matches(error).count());
+        assert_eq!(found, [1, 1], "{format:?}: {shown}");
+    }
+}
