@@ -51,7 +51,8 @@ const KEEP: Duration = Duration::from_secs(5);
 /// **Exactly once.** A message's id is Discord's, so the engine recognises a message it had before. The sync cursor on
 /// disk stores how far each channel was handled; after a start or a new session, later messages are read from the
 /// channel's history. The messages of a reply say what they answer. Posting one uses an enforced nonce derived from the
-/// reply and its part. If an earlier process may have posted it, the channel's history is searched first.
+/// reply and its part, and from the message before, if that was deleted. If an earlier process may have posted it, the
+/// channel's history is searched first.
 pub struct Discord {
     id: PlatformId,
     pub(crate) settings: Settings,

@@ -11,7 +11,7 @@ use serenity::all::{ApplicationId, ChannelId, CreateAllowedMentions, Http, Messa
 use crate::buttons::{PartId, Shown};
 use crate::error::{Failure, failure, in_words, is_webhook_gone, refusal};
 use crate::id::{ReplyKey, Target};
-use crate::reply_cache::{CachedReply, Part, ReplyCache};
+use crate::reply_cache::{CachedReply, ReplyCache};
 use crate::request_pacer::RequestPacer;
 use crate::split::split;
 use crate::webhooks::{Speaker, Webhooks};
@@ -199,16 +199,7 @@ impl Replies {
                 Err(error) => return Err(refusal(&error)),
             }
         }
-        let below = saying.below(part, of);
-        let has_only_passing_files = below.files.is_empty() || of.is_none();
-        let (posted, face) = self.post(saying, mark, below, content).await?;
-        let has_passing_file = has_only_passing_files && !posted.attachments.is_empty();
-        let mut made = Part { id: posted.id, content: posted.content, of, face, has_passing_file };
-        if made.content != content {
-            // Discord knows the nonce: this is the message of an earlier attempt, with the text of that time.
-            self.edit(channel, &made, mark, saying.below(part, of), content).await.map_err(|error| refusal(&error))?;
-            content.clone_into(&mut made.content);
-        }
+        let made = self.post_once(saying, mark, of, content).await?;
         answer.parts.push(made);
         Ok(())
     }
@@ -251,7 +242,12 @@ impl Replies {
 
     /// Removes a deleted message from the cache; returns its reply, if it is recent.
     pub(crate) fn forget_message(&self, message: MessageId) -> Option<ReplyKey> {
-        self.places().forget_message(message)
+        let mut places = self.places();
+        let reply = places.forget_message(message);
+        if reply.is_some() {
+            places.note_deleted(message);
+        }
+        reply
     }
 
     pub(crate) fn places(&self) -> MutexGuard<'_, ReplyCache> {

@@ -36,34 +36,58 @@ impl CachedReply {
     }
 }
 
+/// The latest messages of a kind, at most [`MAX_REMEMBERED`].
+#[derive(Default)]
+struct Latest {
+    ids: HashSet<MessageId>,
+    order: VecDeque<MessageId>,
+}
+
+impl Latest {
+    fn insert(&mut self, message: MessageId) {
+        if self.ids.insert(message) {
+            self.order.push_back(message);
+        }
+        if self.order.len() > MAX_REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+    }
+}
+
 /// The cache of recent replies.
 #[derive(Default)]
 pub(crate) struct ReplyCache {
     answers: HashMap<Spot, CachedReply>,
     order: VecDeque<Spot>,
     /// Messages of others that were new when this process received them; no reply to them can exist yet.
-    fresh: HashSet<MessageId>,
-    fresh_order: VecDeque<MessageId>,
+    fresh: Latest,
+    /// The bot's own messages that were deleted.
+    deleted: Latest,
 }
 
 impl ReplyCache {
     /// Records that a message of somebody else is new.
     pub(crate) fn fresh(&mut self, question: MessageId) {
-        if self.fresh.insert(question) {
-            self.fresh_order.push_back(question);
-        }
-        if self.fresh_order.len() > MAX_REMEMBERED
-            && let Some(oldest) = self.fresh_order.pop_front()
-        {
-            self.fresh.remove(&oldest);
-        }
+        self.fresh.insert(question);
+    }
+
+    /// Records that a message of the bot was deleted.
+    pub(crate) fn note_deleted(&mut self, message: MessageId) {
+        self.deleted.insert(message);
+    }
+
+    /// Returns true if a message of the bot was deleted recently, as far as this process knows.
+    pub(crate) fn was_deleted(&self, message: MessageId) -> bool {
+        self.deleted.ids.contains(&message)
     }
 
     /// Returns the messages shown at a spot, if known.
     pub(crate) fn known(&self, spot: Spot) -> Option<CachedReply> {
         let known = self.answers.get(&spot).cloned();
         known.or_else(|| match spot {
-            Spot::Answers(question) => self.fresh.contains(&question).then(CachedReply::default),
+            Spot::Answers(question) => self.fresh.ids.contains(&question).then(CachedReply::default),
             Spot::Post(_) => None,
         })
     }
@@ -83,7 +107,7 @@ impl ReplyCache {
     pub(crate) fn doubt(&mut self, spot: Spot) {
         self.answers.remove(&spot);
         if let Spot::Answers(question) = spot {
-            self.fresh.remove(&question);
+            self.fresh.ids.remove(&question);
         }
     }
 
@@ -98,7 +122,7 @@ impl ReplyCache {
     /// Returns true for a message that shows a reply, and false for a recent one of somebody else; `None` for others.
     pub(crate) fn is_own(&self, message: MessageId) -> Option<bool> {
         let is_shown = self.answers.values().any(|answer| answer.shows(message));
-        (is_shown || self.fresh.contains(&message)).then_some(is_shown)
+        (is_shown || self.fresh.ids.contains(&message)).then_some(is_shown)
     }
 
     /// Returns the reply that a message shows.

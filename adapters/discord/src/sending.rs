@@ -1,13 +1,14 @@
 //! Sends one part of a reply as one message: as the bot, or through a webhook with the name and picture of a persona.
 //!
-//! Discord posts a message with an enforced nonce only once, but webhooks support no nonce. So a webhook's message
-//! carries its part id from the beginning, and if it is unknown whether it was posted, the channel is searched first.
+//! Discord posts a message with an enforced nonce only once, and may do so even if that message was deleted. Then the
+//! part is posted with another nonce. Webhooks support no nonce. So a webhook's message carries its part id from the
+//! beginning, and if it is unknown whether it was posted, the channel is searched first.
 
 use azera_adapter::{AnswerFile, PlatformError};
 use data_encoding::HEXLOWER;
 use serenity::all::{
     Builder, ChannelId, CreateActionRow, CreateAttachment, CreateButton, CreateMessage, EditAttachments, EditMessage,
-    EditWebhookMessage, ExecuteWebhook, Message, MessageReference, Nonce,
+    EditWebhookMessage, ExecuteWebhook, Message, MessageId, MessageReference, Nonce,
 };
 use sha2::{Digest, Sha256};
 
@@ -25,12 +26,60 @@ const NONCE_LETTERS: usize = 24;
 /// Attempts to recreate a webhook that somebody deleted.
 const ATTEMPTS: usize = 2;
 
+/// The most nonces of one part. Each but the last is of a message that was deleted, within the few minutes for which
+/// Discord knows a nonce.
+const MAX_NONCES: usize = 16;
+
 impl Replies {
-    /// Posts a part of a reply, under the persona's name if possible. Returns the message and the webhook identity.
-    pub(crate) async fn post(
+    /// Posts a part of a reply that is not shown yet, and returns its message. That may be the message of an earlier
+    /// attempt whose result was unknown; then it is changed to what it is to show now.
+    pub(crate) async fn post_once(
         &self,
         saying: ReplyPart<'_>,
         mark: PartId,
+        of: Option<usize>,
+        content: &str,
+    ) -> Result<Part, PlatformError> {
+        let (channel, below) = (saying.target.channel, saying.below(mark.part, of));
+        let has_only_passing_files = below.files.is_empty() || of.is_none();
+        let mut deleted = None;
+        for _ in 0..MAX_NONCES {
+            let (posted, face) = self.post(saying, mark, deleted, below, content).await?;
+            if self.places().was_deleted(posted.id) {
+                deleted = Some(posted.id);
+                continue;
+            }
+            // The beginning of a reply has no buttons, which tell it from the whole of the same text.
+            let is_earlier =
+                posted.content != content || (of.is_some() && face.is_none() && PartId::of(&posted) != Some(mark));
+            let has_passing_file = has_only_passing_files && !posted.attachments.is_empty();
+            let mut made = Part { id: posted.id, content: posted.content, of, face, has_passing_file };
+            if !is_earlier {
+                return Ok(made);
+            }
+            match self.edit(channel, &made, mark, below, content).await {
+                Ok(()) => {
+                    content.clone_into(&mut made.content);
+                    return Ok(made);
+                }
+                // It was deleted before this process began.
+                Err(error) if made.face.is_none() && failure(&error) == Failure::Gone => {
+                    self.places().note_deleted(made.id);
+                    deleted = Some(made.id);
+                }
+                Err(error) => return Err(refusal(&error)),
+            }
+        }
+        Err(PlatformError::Transient("Discord returned deleted messages and posted none".to_owned()))
+    }
+
+    /// Posts a part of a reply, under the persona's name if possible. `deleted` is the message that Discord returned
+    /// before. Returns the message and the webhook identity.
+    async fn post(
+        &self,
+        saying: ReplyPart<'_>,
+        mark: PartId,
+        deleted: Option<MessageId>,
         below: Below<'_>,
         content: &str,
     ) -> Result<(Message, Option<WebhookIdentity>), PlatformError> {
@@ -58,7 +107,7 @@ impl Replies {
             .content(content)
             .allowed_mentions(nobody())
             .components(buttons(mark, below))
-            .nonce(Nonce::String(nonce(mark)))
+            .nonce(Nonce::String(nonce(mark, deleted)))
             .enforce_nonce(true)
             .add_files(attachments(below.files));
         // Discord refuses a reply to a message that the bot may not read.
@@ -115,7 +164,10 @@ impl Replies {
         };
         match removed {
             Err(error) if failure(&error) != Failure::Gone => Err(refusal(&error)),
-            _ => Ok(()),
+            _ => {
+                self.places().note_deleted(part.id);
+                Ok(())
+            }
         }
     }
 
@@ -150,25 +202,28 @@ fn edited(files: &[AnswerFile]) -> EditAttachments {
     attachments(files).into_iter().fold(EditAttachments::new(), EditAttachments::add)
 }
 
-/// Returns the same nonce for the same part of a reply, so that Discord posts it once.
-fn nonce(mark: PartId) -> String {
-    let source = format!("{}.{}.{}", mark.reply.spot, mark.reply.number, mark.part);
+/// Returns the same nonce for the same part of a reply, so that Discord posts it once. Where Discord returned a deleted
+/// message for the nonce before, the next one follows from that message: an attempt after a crash comes to the same.
+fn nonce(mark: PartId, deleted: Option<MessageId>) -> String {
+    let deleted = deleted.map_or_else(String::new, |message| format!(".{message}"));
+    let source = format!("{}.{}.{}{deleted}", mark.reply.spot, mark.reply.number, mark.part);
     HEXLOWER.encode(&Sha256::digest(source)).chars().take(NONCE_LETTERS).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serenity::all::MessageId;
-
     use super::*;
     use crate::id::ReplyKey;
 
     #[test]
     fn a_part_always_has_the_same_nonce() {
         let mark = |number, part| PartId { reply: ReplyKey { spot: Spot::Answers(MessageId::new(42)), number }, part };
-        assert_eq!(nonce(mark(0, 0)), nonce(mark(0, 0)));
-        assert_ne!(nonce(mark(0, 0)), nonce(mark(1, 0)));
-        assert_ne!(nonce(mark(0, 0)), nonce(mark(0, 1)));
-        assert_eq!(nonce(mark(0, 0)).len(), NONCE_LETTERS);
+        let first = nonce(mark(0, 0), None);
+        assert_eq!((nonce(mark(0, 0), None), first.len()), (first.clone(), NONCE_LETTERS));
+        assert_ne!(nonce(mark(1, 0), None), first);
+        assert_ne!(nonce(mark(0, 1), None), first);
+        let [after_seven, after_eight] = [7, 8].map(|message| nonce(mark(0, 0), Some(MessageId::new(message))));
+        assert_eq!(nonce(mark(0, 0), Some(MessageId::new(7))), after_seven);
+        assert!(after_seven != first && after_seven != after_eight && after_seven.len() == NONCE_LETTERS);
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::id::Target;
+use crate::id::{ReplyKey, Spot, Target};
 use crate::replies::{Replies, ReplyPart};
 use crate::typing::Typing;
 use crate::webhooks::Speaker;
@@ -29,6 +29,8 @@ pub(crate) struct Streams {
     shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Mutex<HashMap<MessageId, ReplyStream>>,
+    /// The beginnings that are being removed. Until then nothing is shown in their places: it would go with them.
+    removals: Mutex<HashMap<Spot, JoinHandle<()>>>,
 }
 
 struct ReplyStream {
@@ -57,7 +59,7 @@ impl Growing {
 
 impl Streams {
     pub(crate) fn new(shown: Arc<Replies>, typing: Arc<Typing>) -> Self {
-        Self { shown, typing, streams: Mutex::default() }
+        Self { shown, typing, streams: Mutex::default(), removals: Mutex::default() }
     }
 
     /// Handles an event of a reply.
@@ -111,7 +113,12 @@ impl Streams {
         }
         let (shown, growing) = watch::channel(beginning);
         let speaker = Speaker { persona: making.persona.clone(), name: making.persona_name.to_owned() };
-        let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), target, speaker, growing));
+        let removal = self.removals().remove(&target.reply.spot);
+        let grows = grow(self.shown.clone(), self.typing.clone(), target, speaker, growing);
+        let task = tokio::spawn(async move {
+            ended(removal).await;
+            grows.await;
+        });
         streams.insert(making.reply.clone(), ReplyStream { shown, task });
     }
 
@@ -122,6 +129,8 @@ impl Streams {
             drop(shown);
             task.await.ok();
         }
+        let removal = ReplyKey::of(reply).and_then(|key| self.removals().remove(&key.spot));
+        ended(removal).await;
     }
 
     /// Removes the shown beginning of a reply that failed.
@@ -129,16 +138,32 @@ impl Streams {
         let Some(ReplyStream { shown, task }) = self.lock().remove(reply) else { return };
         drop(shown);
         let shown = self.shown.clone();
-        tokio::spawn(async move {
+        let mut removals = self.removals();
+        removals.retain(|_, removal| !removal.is_finished());
+        let earlier = removals.remove(&target.reply.spot);
+        let removal = tokio::spawn(async move {
+            ended(earlier).await;
             task.await.ok();
             if let Err(error) = shown.retract(target).await {
                 tracing::warn!(%error, "cannot remove the beginning of a failed reply");
             }
         });
+        removals.insert(target.reply.spot, removal);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<MessageId, ReplyStream>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn removals(&self) -> MutexGuard<'_, HashMap<Spot, JoinHandle<()>>> {
+        self.removals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for the end of a task, if there is one.
+async fn ended(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        task.await.ok();
     }
 }
 

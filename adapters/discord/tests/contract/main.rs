@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod broken_off;
 mod commands;
 mod files;
 mod greeting;

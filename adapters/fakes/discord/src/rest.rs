@@ -197,10 +197,9 @@ impl World {
         if let Some(known) =
             nonce.as_ref().filter(|_| enforced).and_then(|nonce| self.nonces.get(&(channel, nonce.clone())))
         {
-            let known = *known;
-            if let Some(message) = self.channels[&channel].messages.get(&known) {
-                return Reply::new(200, message.clone());
-            }
+            // Discord's reference makes no exception for a message that was deleted since.
+            let present = self.channels[&channel].messages.get(&id_of(known));
+            return Reply::new(200, present.unwrap_or(known).clone());
         }
         let referenced = body["message_reference"]["message_id"].as_str().and_then(|id| id.parse::<u64>().ok());
         if referenced.is_some() && !granted.has(Bits::HISTORY) {
@@ -213,10 +212,9 @@ impl World {
         match self.compose(channel, BOT, body, call) {
             Err(refused) => refused,
             Ok(message) => {
-                let id = id_of(&message);
                 self.enter(channel, message.clone());
                 if let Some(nonce) = nonce {
-                    self.nonces.insert((channel, nonce), id);
+                    self.nonces.insert((channel, nonce), message.clone());
                 }
                 Reply::new(200, message)
             }

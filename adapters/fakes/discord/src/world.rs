@@ -154,7 +154,7 @@ pub struct World {
     /// Requests per second allowed over all routes.
     pub limit: Option<usize>,
     recent: VecDeque<Instant>,
-    pub(crate) nonces: HashMap<(u64, String), u64>,
+    pub(crate) nonces: HashMap<(u64, String), Value>,
     /// Channels in which the bot showed the typing indicator.
     pub typing: Vec<u64>,
     /// Declared commands.
