@@ -248,16 +248,18 @@ impl Inner {
     /// Returns the slot of the reply to a message, and whether it is new.
     fn slot(&self, to: &MessageId, chat: &ChatId) -> (Arc<Slot>, bool) {
         let mut slots = lock(&self.slots);
-        if let Some(slot) = slots.get(to).filter(|slot| !slot.closed.is_cancelled()) {
+        let before = slots.get(to);
+        if let Some(slot) = before.filter(|slot| !slot.closed.is_cancelled()) {
             return (slot.clone(), false);
         }
+        let showing = before.map(|before| before.showing.clone()).unwrap_or_default();
         let slot = Arc::new(Slot {
             to: to.clone(),
             chat: chat.clone(),
             text: Mutex::default(),
             changed: Notify::new(),
             closed: CancellationToken::new(),
-            showing: tokio::sync::Mutex::default(),
+            showing,
         });
         slots.insert(to.clone(), slot.clone());
         (slot, true)

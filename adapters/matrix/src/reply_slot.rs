@@ -1,6 +1,6 @@
 //! A reply that is being generated or shown.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_types::{ChatId, MessageId};
 use tokio::sync::Notify;
@@ -18,8 +18,8 @@ pub(crate) struct Slot {
     pub(crate) changed: Notify,
     /// Cancelled when the reply is complete or failed; no more of its generation is shown.
     pub(crate) closed: CancellationToken,
-    /// Locked while the reply's events change.
-    pub(crate) showing: tokio::sync::Mutex<Showing>,
+    /// Locked while the reply's events change. A slot that follows a closed one shares it, and so waits for its end.
+    pub(crate) showing: Arc<tokio::sync::Mutex<Showing>>,
 }
 
 /// Speaker and text of each event of a reply, as far as known.
