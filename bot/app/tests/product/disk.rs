@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::{azera, command};
 /// The error text of a full disk.
 const FULL: &str = "no room left on the disk";
 
-/// How long to wait until Azera continues; it takes a second.
+/// How long to wait until Azera continues, which takes a second, or ends.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A process that the test talks to line by line.
@@ -107,9 +107,15 @@ impl Talk {
     fn end(self) -> HashMap<String, String> {
         let Self { mut child, input, events, mut answered, log } = self;
         drop(input);
-        for event in events {
-            if event["type"] == "reply" {
-                answered.entry(id(&event["to"])).or_default();
+        loop {
+            match events.recv_timeout(PATIENCE) {
+                Ok(event) if event["type"] == "reply" => drop(answered.entry(id(&event["to"])).or_default()),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill().expect("it can be killed");
+                    panic!("it does not end: {}", std::fs::read_to_string(log).expect("the log"));
+                }
             }
         }
         // Refused messages give a failure status, but the process ends by itself.

@@ -21,6 +21,9 @@ use crate::{azera, command};
 /// Kills per data folder.
 const KILLS: usize = 20;
 
+/// How long a process may neither say anything nor end, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// People who talk at once. The last one also forgets messages.
 const PEOPLE: [&str; 7] = ["ann", "ben", "cid", "dot", "eve", "fay", "leo"];
 
@@ -272,24 +275,41 @@ impl Session {
                     break;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let log = std::fs::read_to_string(&self.log).expect("a log");
-                    let last: Vec<&str> = log.lines().rev().take(8).collect();
+                    let last = self.last_of_log();
                     panic!("it ended by itself: {:?}, and said, last first: {last:#?}", self.child.wait());
                 }
             }
         }
         self.child.wait().expect("it ends");
-        while let Ok(event) = self.events.recv() {
+        while let Some(event) = self.next_event() {
             self.hear(&event, &mut shown.lock().expect("no panic"));
         }
     }
 
     /// Reads events until the process ends cleanly.
     fn end(mut self, shown: &Mutex<Shown>) {
-        while let Ok(event) = self.events.recv() {
+        while let Some(event) = self.next_event() {
             self.hear(&event, &mut shown.lock().expect("no panic"));
         }
         assert!(self.child.wait().expect("it ends").success());
+    }
+
+    /// Returns the next event; `None` after the last one.
+    fn next_event(&mut self) -> Option<Value> {
+        match self.events.recv_timeout(PATIENCE) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                self.child.kill().expect("it can be killed");
+                panic!("it neither says anything nor ends, and said, last first: {:#?}", self.last_of_log());
+            }
+        }
+    }
+
+    /// Returns the last lines of the log, the newest first.
+    fn last_of_log(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(&self.log).expect("a log");
+        log.lines().rev().take(8).map(str::to_owned).collect()
     }
 }
 
