@@ -81,9 +81,19 @@ impl Turns {
         let missed = request.missed.as_ref().filter(|missed| missed.alone && !is_answered);
         let only_english = composition.prompt.only_english.filter(|_| !composition.style.is_in_danger());
         let fixed = fixed_text(writer, context.model.info()).or(missed.map(|missed| missed.sentence.as_str()));
+        let seed = asking.seed;
+        let say = async |text: &str| may_show().await.map(|may| may.then(|| Generated::fixed(text, seed)));
         let made = match fixed.or(only_english) {
-            Some(text) => may_show().await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
+            Some(text) => say(text).await,
             None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,
+        };
+        let made = match (made, writer) {
+            // Help must not wait until the model works again. Nothing of such a reply was streamed.
+            (Err(error @ (Error::Model(_) | Error::NoAnswer)), Writer::TrustedModel(text)) => {
+                tracing::warn!(%error, "the model failed to answer somebody in danger; a fixed text takes its place");
+                say(text).await
+            }
+            (made, _) => made,
         };
         match made {
             Ok(Some(generated)) => {

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use azera_adapter::{Host, HostError, InboundEvent, Outcome, Platform};
+use azera_model_api::{ChatModel, ChatRequest, Error, ModelInfo, Priority, Reply, SessionKey};
 use tokio::sync::Notify;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
@@ -62,6 +64,48 @@ async fn after_failed_training_the_lexical_net_decides_on_the_safe_side() {
     for (text, wanted) in SAID {
         let reply = say(&mut scene, text).await;
         assert_eq!(helps(&reply), wanted, "{text:?}: {reply}");
+    }
+}
+
+/// A model that passed the safety check, and fails.
+struct TrustedAndBroken {
+    model: Arc<dyn ChatModel>,
+    info: ModelInfo,
+}
+
+#[async_trait]
+impl ChatModel for TrustedAndBroken {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.model.count_tokens(text)
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<Reply, Error> {
+        match request.priority {
+            Priority::Foreground => Err(Error::Engine("it broke".to_owned())),
+            _ => self.model.chat(request).await,
+        }
+    }
+
+    async fn forget_session(&self, session: &SessionKey) -> Result<(), Error> {
+        self.model.forget_session(session).await
+    }
+}
+
+#[tokio::test]
+async fn somebody_in_danger_is_shown_help_while_the_model_fails() {
+    let mut scene = Scene::open(false, false).await;
+    let model = scene.engine.model.clone();
+    let info = ModelInfo { trusted_in_danger: true, ..model.info().clone() };
+    scene.engine.answered_by(Arc::new(TrustedAndBroken { model, info })).await;
+    let harmless = scene.message(ANN, DM_ANN, "the kettle whistles in the kitchen");
+    assert!(scene.submit(harmless).await.is_err(), "the model fails");
+    for text in ["I want to kill myself.", "kms"] {
+        let reply = say(&mut scene, text).await;
+        assert!(helps(&reply), "{text:?}: {reply}");
     }
 }
 
