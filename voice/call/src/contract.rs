@@ -225,7 +225,8 @@ pub enum Report {
     Said(Said, Duration),
     /// Somebody seems to say something to the bot; the answer can be prepared.
     Expected(Expected),
-    /// A reply was not heard to its end, or, if it was cut before and went on, it was.
+    /// A reply was not heard to its end, or, if it was cut before and went on, it was. Does not come for
+    /// a reply that broke off.
     Heard {
         /// The reply.
         reply: MessageId,

@@ -95,9 +95,19 @@ impl Speech {
 
     /// Returns how far it reaches, if so much of it was played; `None` if it is no reply.
     fn reach(&self, played: Duration) -> Option<Reach> {
-        let heard = self.script.heard(played).text;
-        let (reply, is_resumed) = (self.reply.clone()?, self.is_resumed);
-        Some(Reach { reply, heard, is_whole: false, is_resumed, is_broken_off: false })
+        let (reply, is_resumed, is_broken_off) = (self.reply.clone()?, self.is_resumed, self.is_broken_off());
+        let heard = if is_broken_off { String::new() } else { self.script.heard(played).text };
+        Some(Reach { reply, heard, is_whole: false, is_resumed, is_broken_off })
+    }
+
+    /// Returns true if its text came to nothing. The record does not know it, and it may be tried again.
+    fn is_broken_off(&self) -> bool {
+        !self.has_failed && self.text.as_deref() == Some("")
+    }
+
+    /// Returns the reply of which nothing more is said once this speech is stopped.
+    fn reply_to_cut(&self) -> Option<MessageId> {
+        self.reply.clone().filter(|_| !self.is_broken_off())
     }
 }
 
@@ -384,12 +394,11 @@ impl Mouth {
     /// reach.
     pub(crate) fn end_present(&mut self, is_played: bool) -> (bool, Option<Reach>) {
         let is_complete = |speech: &Speech| speech.has_failed || speech.text.is_some() && speech.sentences.is_empty();
-        let is_over = self.speeches.front().is_some_and(is_complete);
-        if !is_over || !is_played || self.making.is_some() {
+        if !is_played || self.making.is_some() || !self.speeches.front().is_some_and(is_complete) {
             return (false, None);
         }
         let reach = self.speeches.pop_front().and_then(|speech| {
-            let is_broken_off = !speech.has_failed && speech.text.as_deref() == Some("");
+            let is_broken_off = speech.is_broken_off();
             let is_whole = !speech.has_failed && !is_broken_off;
             // Nothing counts as heard of a reply that broke off, because the record does not know it.
             let heard = match speech.text {
@@ -408,7 +417,7 @@ impl Mouth {
         }
         self.before_next = Duration::ZERO;
         let speech = self.speeches.pop_front()?;
-        self.cut.extend(speech.reply.clone());
+        self.cut.extend(speech.reply_to_cut());
         self.forget_old_cuts();
         let reach = speech.reach(played);
         self.rest = rest(speech, played);
@@ -419,7 +428,7 @@ impl Mouth {
     pub(crate) fn stop(&mut self, played: Duration) -> Vec<Reach> {
         let mut reached: Vec<Reach> = self.cut_present(played).into_iter().collect();
         reached.extend(self.speeches.iter().filter_map(|speech| speech.reach(Duration::ZERO)));
-        self.cut.extend(self.speeches.drain(..).filter_map(|speech| speech.reply));
+        self.cut.extend(self.speeches.drain(..).filter_map(|speech| speech.reply_to_cut()));
         self.forget_old_cuts();
         reached
     }
@@ -455,9 +464,9 @@ fn mentioned(person: &PersonId) -> String {
     person.as_str().split_once(':').map_or(person.as_str(), |(_, id)| id).to_owned()
 }
 
-/// Returns what is left of a reply, from the sentence on in which it was stopped.
+/// Returns what is left of a reply, from the sentence on in which it was stopped; `None` if it broke off.
 fn rest(speech: Speech, played: Duration) -> Option<Rest> {
-    let (reply, style, text) = (speech.reply?, speech.style, speech.text?);
+    let (reply, style, text) = (speech.reply?, speech.style, speech.text.filter(|text| !text.is_empty())?);
     let heard = speech.script.heard(played);
     let mut sentences: VecDeque<Sentence> = speech.begun.into_iter().skip(heard.sentences).collect();
     sentences.extend(speech.sentences);

@@ -370,6 +370,24 @@ async fn nothing_counts_as_heard_of_a_reply_that_broke_off() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reply_that_broke_off_and_was_interrupted_is_said_when_it_is_tried_again() {
+    for way in ["interruption", "stop"] {
+        let mut room = MadeUp::open().await;
+        break_off(&mut room).await;
+        match way {
+            "stop" => room.talk.request(Request::Stop).await,
+            _ => room.say("No, I mean the other beach.", SECOND).await,
+        }
+        room.pass(SECOND / 2, false).await;
+        assert!(room.uttered.is_empty(), "{way}: no caption waits for it: {:?}", room.uttered);
+        assert!(room.reach.is_empty(), "{way}: its next try is not cut: {:?}", room.reach);
+        room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+        room.pass(4 * SECOND, false).await;
+        assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)], "{way}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_recognised_before_the_end_of_a_conversation_is_reported() {
     let mut room = MadeUp::open().await;
     "I thought that".clone_into(&mut room.hearing.0.lock().unwrap());
