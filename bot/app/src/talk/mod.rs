@@ -84,7 +84,7 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
         is_open: options.hands_free,
         hands_free: options.hands_free,
         is_written_alone: false,
-        begun: None,
+        begun: Begun::default(),
     };
     let channels = Channels { frames, requests, told, reported, news };
     let typed = Options { commands: COMMANDS, persona, ..Options::default() };
@@ -128,8 +128,28 @@ struct Session {
     hands_free: bool,
     /// True once nothing plays sound any more. Replies then stand in the terminal alone.
     is_written_alone: bool,
-    /// The newest reply that began.
-    begun: Option<MessageId>,
+    begun: Begun,
+}
+
+/// The newest reply that began.
+#[derive(Default)]
+struct Begun(Option<MessageId>);
+
+impl Begun {
+    /// Returns true if a request begins a reply, also one that broke off before and is tried again.
+    fn is_new(&self, begins: &Begins) -> bool {
+        self.0.as_ref() != Some(&begins.reply)
+    }
+
+    /// Forgets the reply if the request ends it because it broke off.
+    fn end_broken_off(&mut self, request: &Request) {
+        if let Request::Whole(reply, text) = request
+            && text.is_empty()
+            && self.0.as_ref() == Some(reply)
+        {
+            self.0 = None;
+        }
+    }
 }
 
 impl Session {
@@ -179,15 +199,15 @@ impl Session {
         if self.is_written_alone {
             return Ok(());
         }
-        let is_new = |begins: &Begins| self.begun.as_ref() != Some(&begins.reply);
-        if let Some(Begins { reply, persona, asker }) = begins.filter(is_new) {
+        if let Some(Begins { reply, persona, asker }) = begins.filter(|begins| self.begun.is_new(begins)) {
             if let Some(asker) = asker {
                 self.talk.request(Request::AskedBy(reply.clone(), asker)).await;
             }
             let own = self.engine.call_manner(&self.platform, &self.chat, &persona).await?;
             self.talk.request(Request::Manner(reply.clone(), manner(own))).await;
-            self.begun = Some(reply);
+            self.begun.0 = Some(reply);
         }
+        self.begun.end_broken_off(&request);
         self.talk.request(request).await;
         Ok(())
     }
@@ -319,5 +339,25 @@ mod tests {
         };
         assert_eq!((said.text.as_str(), ago), ("Where is the old", Duration::from_secs(2)));
         assert!(!said.is_for_bot);
+    }
+
+    #[test]
+    fn a_reply_that_broke_off_begins_again_and_no_other_does() {
+        let [first, other] = ["a", "b"].map(|id| MessageId::new(id).unwrap());
+        let begins = Begins { reply: first.clone(), persona: PersonaId::new("azera").unwrap(), asker: None };
+        let mut begun = Begun::default();
+        assert!(begun.is_new(&begins));
+        begun.0 = Some(first.clone());
+        for request in [
+            Request::Piece(first.clone(), "It leaves".to_owned()),
+            Request::Retracted(first.clone()),
+            Request::Whole(first.clone(), "It leaves at six.".to_owned()),
+            Request::Whole(other, String::new()),
+        ] {
+            begun.end_broken_off(&request);
+            assert!(!begun.is_new(&begins), "its voice and its asker are known");
+        }
+        begun.end_broken_off(&Request::Whole(first, String::new()));
+        assert!(begun.is_new(&begins));
     }
 }
