@@ -395,6 +395,8 @@ impl VoiceCalls {
         };
         self.begin_reply(making).await;
         call.whole(&outbound.id, &outbound.text);
+        // Nobody waits for the outcome of a reply that was tried again.
+        self.note_answer(channel);
         if let Some(code) = code_of(&outbound.text) {
             tokio::spawn(self.clone().send_code(channel, outbound.asker.clone(), code));
         }

@@ -212,10 +212,17 @@ impl VoiceCalls {
 
     /// Writes a notice into the channel's text chat.
     pub(super) async fn tell(&self, channel: ChannelId, notice: &str) {
-        let Ok(line) = self.line() else { return };
+        self.write_notice(channel, notice).await;
+    }
+
+    /// Does the same. Returns false if Discord does not take the notice.
+    pub(super) async fn write_notice(&self, channel: ChannelId, notice: &str) -> bool {
+        let Ok(line) = self.line() else { return false };
         let message = CreateMessage::new().content(notice).allowed_mentions(nobody());
-        if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {
-            tracing::debug!(error = in_words(&error), "cannot write a notice");
+        let written = line.http.send_message(channel, Vec::new(), &message).await;
+        if let Err(error) = &written {
+            tracing::debug!(error = in_words(error), "cannot write a notice");
         }
+        written.is_ok()
     }
 }

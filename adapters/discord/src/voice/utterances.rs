@@ -21,6 +21,9 @@ const OTHERS_HEAR: &str = "Who hears this call has changed, so I did not answer.
 /// What people read when answers fail.
 const CANNOT_ANSWER: &str = "I cannot answer you at the moment. The operator finds the reason in the log.";
 
+/// What people read when a question is too long, or the model gives no answer to it. To wait does not help.
+const NO_ANSWER: &str = "I have no answer to that. Try asking it in fewer words.";
+
 /// Most utterances of one person that wait to be recorded.
 const MAX_WAITING: usize = 64;
 
@@ -96,7 +99,12 @@ impl VoiceCalls {
     async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, said: Inbound) {
         let failed = match recorded {
             Ok(receipt) => match receipt.outcome().await {
-                Ok(Outcome::Replied(_)) => return self.note_answer(&said),
+                Ok(Outcome::Replied(_)) => {
+                    if let Some(channel) = id::voice_channel_of(&said.chat) {
+                        self.note_answer(channel);
+                    }
+                    return;
+                }
                 Ok(Outcome::Skipped(reason)) => {
                     tracing::debug!(why = reason.why(), "an utterance is not answered");
                     None
@@ -137,11 +145,17 @@ impl VoiceCalls {
             HostError::Stopping | HostError::Interrupted => return,
             HostError::NotAllowed if !self.helps_to_ask_again(said) => return,
             HostError::NotAllowed => OTHERS_HEAR,
+            HostError::Refused(_) => NO_ANSWER,
             _ => CANNOT_ANSWER,
         };
         let Some(channel) = id::voice_channel_of(&said.chat) else { return };
         if self.is_news(channel, notice) {
-            self.tell_soon(channel, notice);
+            let calls = self.clone();
+            tokio::spawn(async move {
+                if !calls.write_notice(channel, notice).await {
+                    calls.note_untold(channel, notice);
+                }
+            });
         }
     }
 
@@ -162,10 +176,16 @@ impl VoiceCalls {
         ongoing.is_some_and(|ongoing| ongoing.told_failures.insert(notice))
     }
 
+    /// Notes that people in a call could not be told this. The next failure tells them.
+    fn note_untold(&self, channel: ChannelId, notice: &'static str) {
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
+            ongoing.told_failures.remove(notice);
+        }
+    }
+
     /// Notes that answers work in a call.
-    fn note_answer(&self, said: &Inbound) {
-        let channel = id::voice_channel_of(&said.chat);
-        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| Some(ongoing.channel) == channel) {
+    pub(super) fn note_answer(&self, channel: ChannelId) {
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
             ongoing.told_failures.clear();
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use azera_adapter::HostError;
-use azera_fake_discord::{Mode, Network, VoicePacket};
+use azera_fake_discord::{Fault, Mode, Network, VoicePacket};
 
 use crate::soak::{errors, words};
 use crate::{ANSWER, Room, check, in_own_process};
@@ -18,8 +18,9 @@ pub const LONG: &[&str] = &[
 /// A question that fails.
 pub const QUESTION: &str = "When does the last ferry leave today?";
 
-/// What people read about such a question, and if the people who hear the call have changed.
+/// What people read about such a question, if it is refused, and if the people who hear the call have changed.
 pub const FAILS: &str = "I cannot answer you at the moment";
+const NO_ANSWER: &str = "I have no answer to that";
 pub const AGAIN: &str = "Who hears this call has changed, so I did not answer. Please ask me again.";
 
 /// What came of an interruption.
@@ -81,6 +82,27 @@ fn a_spoken_question_that_fails_is_told_and_not_each_time() {
         room.say(0, QUESTION, Network::default());
         check(&ANSWER.concat(), &room.hear(from));
         assert_eq!((room.notices(FAILS), room.notices(AGAIN)), (1, 1));
+        // That answer was delivered, although nobody learnt of its outcome.
+        room.engine.kept().failures = [broken()].into();
+        room.say(0, QUESTION, Network::default());
+        room.told(FAILS, 2);
+    });
+}
+
+#[test]
+fn a_failure_that_could_not_be_told_is_told_at_the_next_one() {
+    in_own_process("interruptions::a_failure_that_could_not_be_told_is_told_at_the_next_one", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let path = format!("/channels/{}/messages", room.channel);
+        room.fake.world(|world| world.order(Fault::fails("POST", &path, 403)));
+        let broken = || HostError::Storage("the record is damaged".into());
+        room.engine.kept().failures = [broken(), broken()].into();
+        for asked in 1..3 {
+            room.say(0, QUESTION, Network::default());
+            room.said(asked);
+        }
+        room.told(FAILS, 1);
     });
 }
 
@@ -101,7 +123,11 @@ fn a_spoken_question_that_is_refused_is_told_unless_it_was_forgotten() {
         room.say(0, QUESTION, Network::default());
         // The second question is told to have failed, and the first was before it.
         room.told(AGAIN, 1);
-        assert_eq!(room.notices(FAILS), 0, "nobody waits for the answer");
+        assert_eq!(room.notices(NO_ANSWER), 0, "nobody waits for the answer");
+        room.say(0, QUESTION, Network::default());
+        room.told(NO_ANSWER, 1);
+        let broken = HostError::Storage("the record is damaged".into());
+        room.engine.kept().failures = [broken].into();
         room.say(0, QUESTION, Network::default());
         room.told(FAILS, 1);
     });
