@@ -41,11 +41,13 @@ impl Inner {
             return Ok(());
         };
         let room = self.room_of(&slot.chat, &shown)?;
+        // First, so that the next attempt never edits a redacted event. If storing fails, that attempt completes the beginning.
+        self.sync_state.replace_shown(&slot.to, &shown, &shown.taken_back()).await?;
+        showing.clear();
         for event in &shown.parts {
             redact(&room, event, &edits_of(&room, event).await?).await?;
         }
-        showing.clear();
-        self.sync_state.replace_shown(&slot.to, &shown, &shown.taken_back()).await
+        Ok(())
     }
 
     /// Removes a slot, unless another one took its place.
