@@ -298,15 +298,17 @@ impl ChannelRegistry {
             // Discord does not show messages that are not addressed to the bot.
             return;
         }
-        let (registry, channel) = (self.clone(), event.channel_id);
+        let (registry, channel, edited_message) = (self.clone(), event.channel_id, event.id);
         let mut pending = Box::pin(async move {
             let sign = registry.context.typing.start(channel, registry.context.shown.clone());
+            registry.context.shown.edits().insert(edited_message);
             let edit = Edit { text: Text::new(text), parts, at: at(edited) };
             let event = InboundEvent::Edit { message: id.clone(), edit };
             let answered = match registry.context.host.submit(&registry.context.platform, event).await {
                 Ok(receipt) => receipt.outcome().await,
                 Err(error) => Err(error),
             };
+            registry.context.shown.edits().remove(&edited_message);
             if let Err(error) = answered {
                 tracing::warn!(message = %id, %error, "cannot answer an edited message again");
             }

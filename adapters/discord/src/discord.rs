@@ -26,8 +26,7 @@ use crate::dm_channels::DmChannels;
 use crate::error::Error;
 use crate::gateway::{Event, Gateway, GatewayWatch};
 use crate::greeting;
-use crate::id;
-use crate::id::{PLATFORM, Target};
+use crate::id::{self, PLATFORM, Target};
 use crate::menus;
 use crate::presence::Presence;
 use crate::reactions;
@@ -270,12 +269,15 @@ impl Discord {
         if left { Ok(()) } else { ended }
     }
 
-    /// Ends the calls and the connection. Replies in progress are still shown.
+    /// Ends the calls and the connection. Replies in progress are still shown, and broken beginnings removed.
     pub async fn leave(&self) {
         self.voice.end_all().await;
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(shards) = shards {
             shards.shutdown_all().await;
+        }
+        if let Some(connected) = self.connected.get() {
+            connected.streams.finish_removals().await;
         }
         self.sync_cursor.clone().keep_soon().await;
     }
@@ -312,9 +314,7 @@ impl Discord {
             Event::Command(given) if given.data.kind == CommandType::Message => {
                 tokio::spawn(menus::chosen(registry.clone(), self.actions, *given));
             }
-            Event::Command(given) => {
-                tokio::spawn(commands::run(registry.clone(), self.commands, *given));
-            }
+            Event::Command(given) => drop(tokio::spawn(commands::run(registry.clone(), self.commands, *given))),
             Event::Typing(given) => {
                 tokio::spawn(autocomplete::typed(registry.clone(), self.commands, *given));
             }

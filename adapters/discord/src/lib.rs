@@ -18,6 +18,7 @@ mod directory;
 mod discord;
 mod dm_channels;
 mod error;
+mod failed;
 mod gateway;
 mod given_files;
 mod greeting;

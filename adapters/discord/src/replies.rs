@@ -3,6 +3,7 @@
 //! All replies to one message share one place: an alternative reply takes over the messages of the one before. The
 //! places of recent replies are cached. Others are found in the channel, because each message carries its part's id.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_adapter::{AnswerFile, PlatformError};
@@ -27,6 +28,8 @@ pub(crate) struct Replies {
     application: ApplicationId,
     pub(crate) webhooks: Webhooks,
     places: Mutex<ReplyCache>,
+    /// The edited messages that are being answered again.
+    edits: Mutex<HashSet<MessageId>>,
 }
 
 /// A reply to show, and who says it.
@@ -70,7 +73,8 @@ impl Below<'_> {
 
 impl Replies {
     pub(crate) fn new(http: Arc<Http>, me: UserId, application: ApplicationId, webhooks: Webhooks) -> Self {
-        Self { http, pace: RequestPacer::default(), me, application, webhooks, places: Mutex::default() }
+        let (places, edits) = (Mutex::default(), Mutex::default());
+        Self { http, pace: RequestPacer::default(), me, application, webhooks, places, edits }
     }
 
     /// Records that a message is new, if it is somebody else's.
@@ -252,6 +256,11 @@ impl Replies {
 
     pub(crate) fn places(&self) -> MutexGuard<'_, ReplyCache> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the edited messages that are being answered again.
+    pub(crate) fn edits(&self) -> MutexGuard<'_, HashSet<MessageId>> {
+        self.edits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows the typing indicator; a failure does not matter.

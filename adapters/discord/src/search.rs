@@ -6,6 +6,7 @@ use serenity::all::{ChannelId, Message, MessageId, MessagePagination};
 
 use crate::buttons::PartId;
 use crate::error::{Failure, failure, refusal};
+use crate::failed::is_notice;
 use crate::id::{Spot, Target};
 use crate::replies::Replies;
 use crate::reply_cache::{CachedReply, Part};
@@ -94,6 +95,7 @@ impl Replies {
 fn part_shown_by(message: &Message, spot: Spot) -> Option<(usize, Option<u32>)> {
     match (PartId::of(message), spot) {
         (Some(mark), _) => (mark.reply.spot == spot).then_some((mark.part, Some(mark.reply.number))),
+        (None, Spot::Answers(_)) if is_notice(message) => None,
         (None, Spot::Answers(question)) => {
             let reference = message.message_reference.as_ref()?;
             (reference.message_id == Some(question)).then_some((0, None))

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use azera_adapter::{AnswerFile, FileContent, Making, PictureProgress, StreamEvent};
 use azera_types::{MessageId, Part};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::failed::Removal;
 use crate::id::{ReplyKey, Spot, Target};
 use crate::replies::{Replies, ReplyPart};
 use crate::typing::Typing;
@@ -24,13 +25,16 @@ const PREVIEW: &str = "preview.jpg";
 /// Most replies streamed at the same time; others appear when they are complete.
 const MAX_STREAMS: usize = 256;
 
+/// How long the end of the process waits for the removal of beginnings.
+const LAST_REMOVALS: Duration = Duration::from_secs(5);
+
 /// The replies that are being generated.
 pub(crate) struct Streams {
     shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Mutex<HashMap<MessageId, ReplyStream>>,
     /// The beginnings that are being removed. Until then nothing is shown in their places: it would go with them.
-    removals: Mutex<HashMap<Spot, JoinHandle<()>>>,
+    removals: Mutex<HashMap<Spot, Removal>>,
 }
 
 struct ReplyStream {
@@ -72,7 +76,8 @@ impl Streams {
                     stream.shown.send_modify(|growing| growing.text.clear());
                 }
             }
-            StreamEvent::Error { .. } | StreamEvent::Withdrawn => self.break_off(target, making.reply),
+            StreamEvent::Error { message } => self.break_off(target, making.reply, Some(message)),
+            StreamEvent::Withdrawn => self.break_off(target, making.reply, None),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd
@@ -133,37 +138,73 @@ impl Streams {
         ended(removal).await;
     }
 
-    /// Removes the shown beginning of a reply that failed.
-    fn break_off(&self, target: Target, reply: &MessageId) {
-        let Some(ReplyStream { shown, task }) = self.lock().remove(reply) else { return };
-        drop(shown);
+    /// Removes the shown beginning of a reply that failed, and tells people why, if given.
+    fn break_off(&self, target: Target, reply: &MessageId, why: Option<&str>) {
+        let stream = self.lock().remove(reply);
+        let grows = stream.map(|ReplyStream { shown, task }| {
+            drop(shown);
+            task
+        });
+        // The answer to the command that asks for another reply tells why it failed. An edit has no such answer.
+        let question = match target.reply {
+            ReplyKey { spot: Spot::Answers(question), number } => {
+                (number == 0 || self.shown.edits().contains(&question)).then_some(question)
+            }
+            ReplyKey { spot: Spot::Post(_), .. } => None,
+        };
+        let notice = question.zip(why.map(str::to_owned));
+        if grows.is_none() && notice.is_none() {
+            return;
+        }
         let shown = self.shown.clone();
         let mut removals = self.removals();
-        removals.retain(|_, removal| !removal.is_finished());
+        removals.retain(|_, removal| !removal.task.is_finished());
         let earlier = removals.remove(&target.reply.spot);
-        let removal = tokio::spawn(async move {
+        let (going_on, attempts) = oneshot::channel();
+        let task = tokio::spawn(async move {
             ended(earlier).await;
-            task.await.ok();
-            if let Err(error) = shown.retract(target).await {
-                tracing::warn!(%error, "cannot remove the beginning of a failed reply");
-            }
+            let remove = async {
+                if let Some(grows) = grows {
+                    grows.await.ok();
+                    shown.remove_beginning(target, attempts).await;
+                }
+            };
+            let tell = async {
+                if let Some((question, why)) = notice {
+                    shown.tell_failed(target.channel, question, &why).await;
+                }
+            };
+            tokio::join!(remove, tell);
         });
-        removals.insert(target.reply.spot, removal);
+        removals.insert(target.reply.spot, Removal { task, going_on });
+    }
+
+    /// Waits a while for the beginnings that are being removed.
+    pub(crate) async fn finish_removals(&self) {
+        let removals: Vec<Removal> = self.removals().drain().map(|(_, removal)| removal).collect();
+        let all = async {
+            for removal in removals {
+                removal.task.await.ok();
+            }
+        };
+        if timeout(LAST_REMOVALS, all).await.is_err() {
+            tracing::warn!("the beginnings of failed replies may stay in their chats");
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<MessageId, ReplyStream>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn removals(&self) -> MutexGuard<'_, HashMap<Spot, JoinHandle<()>>> {
+    fn removals(&self) -> MutexGuard<'_, HashMap<Spot, Removal>> {
         self.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits for the end of a task, if there is one.
-async fn ended(task: Option<JoinHandle<()>>) {
-    if let Some(task) = task {
-        task.await.ok();
+/// Ends a removal, if there is one.
+async fn ended(removal: Option<Removal>) {
+    if let Some(removal) = removal {
+        removal.end().await;
     }
 }
 
