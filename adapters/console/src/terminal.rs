@@ -185,9 +185,14 @@ impl View for Terminal {
                 return self.error(chat, None, message);
             }
             StreamEvent::Withdrawn => {
-                // A terminal cannot take back its output. What follows begins a line of its own.
+                // A terminal cannot take back its output.
+                let is_shown = !current.text.is_empty();
                 self.current = Some(current);
                 self.break_off()?;
+                if is_shown {
+                    let note = self.paint(Style::new().dimmed(), "(The text above is no reply.)");
+                    writeln!(self.out, "{note}")?;
+                }
                 return self.out.flush();
             }
             // The line ends when the complete reply is there to compare with.

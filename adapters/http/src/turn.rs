@@ -26,8 +26,10 @@ pub(crate) enum Step {
     Thinking(String),
     ThinkingEnd,
     Content(String),
-    /// What came so far is no part of the reply, mostly because it was thinking.
+    /// What came so far was thinking and is no part of the reply.
     Retracted,
+    /// What came so far is no reply. It goes, and is no thinking either.
+    Withdrawn,
     /// The reply is complete.
     Done(Box<Reply>),
     /// There is no reply.
@@ -264,9 +266,13 @@ impl Progress {
                 self.shown.push_str(&text);
                 Step::Content(text)
             }
-            StreamEvent::Retracted | StreamEvent::Withdrawn => {
+            StreamEvent::Retracted => {
                 self.shown.clear();
                 Step::Retracted
+            }
+            StreamEvent::Withdrawn => {
+                self.shown.clear();
+                Step::Withdrawn
             }
             // The outcome says the same.
             StreamEvent::Done { .. } | StreamEvent::Error { .. } => return None,

@@ -30,6 +30,7 @@ async fn a_withdrawn_reply_ends_without_an_error() {
     hello
 
     Azera › I was ab
+    (The text above is no reply.)
     (no answer: the message was forgotten)
     ");
     let session = talk(Format::Plain, "forget\n").await;

@@ -438,7 +438,7 @@ fn chunks(head: Head, said: Said, with_usage: bool) -> impl Stream<Item = Event>
             Step::Thinking(text) => events.push(head.delta(json!({"reasoning_content": text}))),
             Step::Content(text) => events.push(head.delta(json!({"content": text}))),
             // What was sent cannot be taken back. The reply begins on a line of its own.
-            Step::Retracted => events.push(head.delta(json!({"content": "\n\n"}))),
+            Step::Retracted | Step::Withdrawn => events.push(head.delta(json!({"content": "\n\n"}))),
             Step::Done(reply) => {
                 if !reply.rest.is_empty() {
                     events.push(head.delta(json!({"content": reply.rest})));

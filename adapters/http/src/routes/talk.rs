@@ -209,6 +209,7 @@ pub(super) fn events_of(step: Step) -> Vec<Event> {
         Step::Content(text) => vec![event("content", &json!({"content": text}))],
         // Clients that do not know this event show the reply below what they have.
         Step::Retracted => vec![event("retracted", &json!({}))],
+        Step::Withdrawn => vec![event("retracted", &json!({"withdrawn": true}))],
         Step::Done(reply) => {
             let rest = (!reply.rest.is_empty()).then(|| event("content", &json!({"content": reply.rest})));
             rest.into_iter().chain([event("done", &done(&reply))]).collect()

@@ -208,6 +208,8 @@ async fn a_withdrawn_beginning_is_no_part_of_the_reply() {
     let said = json!({"chat_id": chat["id"], "message": "withdraw"});
     let events = owner.send("POST", "/api/chat/stream", Some(said)).await.events();
     let withdrawn = events.iter().position(|(name, _)| name == "retracted").unwrap();
+    let data: Value = serde_json::from_str(&events[withdrawn].1).unwrap();
+    assert_eq!(data, json!({"withdrawn": true}), "it is no thinking");
     let (begun, reply) = events.split_at(withdrawn);
     assert!(begun.iter().any(|(name, _)| name == "content"), "{begun:?}");
     let pieces = reply

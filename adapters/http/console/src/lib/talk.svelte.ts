@@ -227,6 +227,7 @@ class Talk {
         if (name === "thinking") reply.thinking += content;
         else if (name === "content") reply.content += content;
         else if (name === "heard") [asked.content, asked.id] = [String(data.text), String(data.message_id)];
+        else if (name === "retracted" && data.withdrawn) reply.content = "";
         else if (name === "retracted") [reply.thinking, reply.content] = [reply.thinking + reply.content, ""];
         else if (name === "done") done = data as unknown as Done;
       }
