@@ -160,12 +160,16 @@ impl Streams {
         let mut removals = self.removals();
         removals.retain(|_, removal| !removal.task.is_finished());
         let earlier = removals.remove(&target.reply.spot);
+        // This goes on with an earlier removal.
+        let removes = grows.is_some() || earlier.is_some();
         let (going_on, attempts) = oneshot::channel();
         let task = tokio::spawn(async move {
             ended(earlier).await;
             let remove = async {
                 if let Some(grows) = grows {
                     grows.await.ok();
+                }
+                if removes {
                     shown.remove_beginning(target, attempts).await;
                 }
             };
