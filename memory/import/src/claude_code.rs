@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -135,19 +136,25 @@ pub(crate) fn read(source: &Source, input: impl BufRead, take: &mut Take<'_>) ->
     Ok(())
 }
 
-/// Returns the folder in which the session of a Claude Code transcript began: the first one that a line names. Returns
-/// `None` if no line names one, or if the input fails before.
+/// Returns the folder in which the session of a Claude Code transcript began: the first one that a line names. The root of
+/// the file system and relative paths do not count, because they name no project. Returns `None` if no line names a folder,
+/// or if the input fails before.
 pub fn first_folder(input: impl BufRead) -> Option<String> {
     let mut lines = Lines::new(input);
     let mut line = Vec::new();
     while let Some(read) = lines.next(&mut line).ok()? {
         if let Line::Whole = read
             && let Ok(Whereabouts { cwd: Some(folder) }) = serde_json::from_slice(&line)
+            && names_project(Path::new(&folder))
         {
             return Some(folder);
         }
     }
     None
+}
+
+fn names_project(folder: &Path) -> bool {
+    folder.is_absolute() && folder.file_name().is_some()
 }
 
 /// A transcript that is being read.

@@ -90,6 +90,9 @@ fn a_session_began_in_the_first_folder_of_its_transcript() {
     let moved = r#"{"type":"user","uuid":"u9","sessionId":"s1","cwd":"/home/ann/boat","message":{"role":"user","content":"Go."}}"#;
     assert_eq!(first(&format!("{CLAUDE_CODE}{moved}\n")).as_deref(), Some("/home/ann/gate"));
     assert_eq!(first(moved).as_deref(), Some("/home/ann/boat"));
+    let unnamed = "{\"cwd\":\"/\"}\n{\"cwd\":\"/home/..\"}\n{\"cwd\":\"ann/gate\"}\n";
+    assert_eq!(first(&format!("{unnamed}{moved}\n")).as_deref(), Some("/home/ann/boat"));
+    assert_eq!(first(unnamed), None);
     for nowhere in ["", "this is not JSON\n", "{\"cwd\":7}\n{\"cwd\":null}\n{}\n[]\n"] {
         assert_eq!(first(nowhere), None, "{nowhere}");
     }

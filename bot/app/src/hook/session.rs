@@ -53,13 +53,12 @@ impl Session {
     }
 
     /// Returns the folder that the session began in: the one that the assistant's variable names, or else the first one
-    /// in the transcript. The root of the file system names no project, so it does not count. The transcript must be a
+    /// in the transcript. The root of the file system names no project, so it counts in neither. The transcript must be a
     /// regular file, because reading another one may never end.
     pub fn began_in(&self, named: Option<&Path>) -> Option<PathBuf> {
         named.filter(|folder| has_name(folder)).map(Path::to_path_buf).or_else(|| {
             let transcript = File::open(self.transcript_path.as_ref()?).ok()?;
-            let folder = first_folder(BufReader::new(transcript)).map(PathBuf::from);
-            folder.filter(|folder| folder.is_absolute() && has_name(folder))
+            first_folder(BufReader::new(transcript)).map(PathBuf::from)
         })
     }
 
@@ -74,7 +73,7 @@ impl Session {
             None => std::env::current_dir().context("finding the current folder")?,
         };
         let name_of = |folder: &Path| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
+        let root = project_folder(&here, |folder| folder.join(".git").exists());
         let name =
             name_of(root).with_context(|| format!("{} has no name; --project names the project", root.display()))?;
         let around = here.ancestors().filter_map(name_of).filter(|around| *around != name).collect();
@@ -94,6 +93,12 @@ impl Session {
 
 fn has_name(folder: &Path) -> bool {
     folder.file_name().is_some()
+}
+
+/// Returns the nearest folder around `here` with a repository, or `here` itself. A repository in the root of the file system
+/// names no project.
+fn project_folder(here: &Path, has_repository: impl Fn(&Path) -> bool) -> &Path {
+    here.ancestors().find(|&folder| has_name(folder) && has_repository(folder)).unwrap_or(here)
 }
 
 #[cfg(test)]
@@ -118,5 +123,22 @@ mod tests {
             assert_eq!(works.project(None, folder).unwrap().name, "app");
         }
         assert!(session(Path::new("/")).project(None, root).is_err(), "nothing names a project");
+        // The first folder that the transcript names counts, wherever the session works later.
+        let line = |folder: &Path| json!({ "cwd": folder }).to_string();
+        let (boat, gate) = (scratch.path().join("boat"), scratch.path().join("gate"));
+        std::fs::write(&transcript, format!("{}\n{}\n{}\n", line(Path::new("/")), line(&boat), line(&gate))).unwrap();
+        for works_in in [&boat, &gate] {
+            let stop = session(works_in);
+            let began_in = stop.began_in(root);
+            assert_eq!(began_in.as_ref(), Some(&boat));
+            assert_eq!(stop.project(None, began_in.as_deref()).unwrap().name, "boat");
+        }
+    }
+
+    #[test]
+    fn a_repository_in_the_root_names_no_project() {
+        let (here, around) = (Path::new("/home/boat"), Path::new("/home"));
+        assert_eq!(project_folder(here, |folder| folder == Path::new("/")), here);
+        assert_eq!(project_folder(here, |folder| folder != here), around);
     }
 }

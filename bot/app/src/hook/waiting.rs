@@ -2,11 +2,11 @@
 //! the running Azera imports the transcript. The note outlives a crash and a failed import.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use azera_config::Config;
@@ -42,7 +42,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 const MAX_NOTES: usize = 1_000;
 
 /// A transcript to import, and whose it is.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Waiting {
     pub path: PathBuf,
     pub name: String,
@@ -65,15 +65,33 @@ fn is_zero(tries: &u32) -> bool {
 pub fn put(data: &Path, waiting: &Waiting) -> anyhow::Result<()> {
     let folder = data.join(FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
-    let name = HEXLOWER.encode(&Sha256::digest(serde_json::to_vec(waiting)?));
-    write(&folder.join(name).with_extension(NOTE), waiting)
+    write(&folder.join(name_of(waiting)?).with_extension(NOTE), waiting)
 }
 
+/// Returns the name of a note. The names of other projects do not count: a note of an older version, which has none of them,
+/// is replaced by a newer one.
+fn name_of(waiting: &Waiting) -> anyhow::Result<String> {
+    let named = Waiting { around: Vec::new(), ..waiting.clone() };
+    Ok(HEXLOWER.encode(&Sha256::digest(serde_json::to_vec(&named)?)))
+}
+
+/// Returns when a file was last changed; `None` if it is gone.
+fn changed_at(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|file| file.modified()).ok()
+}
+
+/// Writes a note. One that is left or tried again keeps its time, and so its turn.
 fn write(note: &Path, waiting: &Waiting) -> anyhow::Result<()> {
+    let left_at = changed_at(note).or_else(|| changed_at(&note.with_extension(TAKEN)));
     // Two hooks may write it at once.
     let staged = note.with_extension(format!("{}.new", std::process::id()));
     azera_files::write_through(&staged, note, &serde_json::to_vec(waiting)?)
-        .with_context(|| format!("writing {}", note.display()))
+        .with_context(|| format!("writing {}", note.display()))?;
+    if let Some(left_at) = left_at {
+        // The running Azera may have taken it already. Then its turn has come.
+        File::options().write(true).open(note).and_then(|note| note.set_modified(left_at)).ok();
+    }
+    Ok(())
 }
 
 /// Returns the transcripts that were given up.
@@ -139,7 +157,7 @@ async fn take_in_note<F: Future<Output = anyhow::Result<bool>>>(
             Err(error) => return failed(note, &taken, &error),
         };
         if stop.is_cancelled() {
-            // A note of the same name says the same.
+            // A note of the same name is about the same transcript and project.
             fs::rename(&taken, note)?;
             return Ok(());
         }
@@ -210,13 +228,14 @@ fn failed(note: &Path, taken: &Path, error: &anyhow::Error) -> anyhow::Result<()
     Ok(fs::remove_file(taken)?)
 }
 
-/// Returns the files of the folder with this ending. Without a folder there are none.
+/// Returns the files of the folder with this ending, the oldest first: the session's first stop knows best in which project
+/// it began. Without a folder there are none.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|end| end == ending)).take(MAX_NOTES).collect();
-    files.sort();
+    files.sort_by_cached_key(|path| (changed_at(path), path.clone()));
     files
 }
 
@@ -280,6 +299,40 @@ mod tests {
         assert_eq!(count_waiting(data.path()), 1);
         assert!(!waits_for_room().insert(note.clone()), "the log names it once");
         assert!(waits_for_room().remove(&note));
+    }
+
+    #[test]
+    fn notes_are_taken_in_the_order_in_which_they_were_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (newest, _) = note(folder.path());
+        let waiting: Waiting = serde_json::from_slice(&fs::read(&newest).unwrap()).unwrap();
+        let left = |name: &str, second: u64| {
+            let note = folder.path().join(name).with_extension(NOTE);
+            write(&note, &waiting).unwrap();
+            let times = fs::FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second));
+            File::options().write(true).open(&note).unwrap().set_times(times).unwrap();
+            note
+        };
+        let (second, first, third) = (left("b", 1), left("d", 0), left("c", 1));
+        let in_order = [first.clone(), second, third, newest];
+        assert_eq!(files(folder.path(), NOTE), in_order);
+        write(&first, &waiting).unwrap();
+        assert_eq!(files(folder.path(), NOTE), in_order, "a later stop keeps the turn of the note");
+        fs::rename(&first, first.with_extension(TAKEN)).unwrap();
+        failed(&first, &first.with_extension(TAKEN), &anyhow::anyhow!("it is locked")).unwrap();
+        assert_eq!(files(folder.path(), NOTE), in_order, "so does another try");
+    }
+
+    /// Otherwise a note that an older version gave up would outlive the import of its transcript.
+    #[test]
+    fn a_note_has_the_name_that_older_versions_gave_it() {
+        let path = PathBuf::from("/home/ann/session.jsonl");
+        let (name, project) = ("ann".to_owned(), "boat".to_owned());
+        let old = Waiting { path, name, persona: None, project, around: Vec::new(), tries: 0 };
+        let new = Waiting { around: vec!["sea".into()], ..old.clone() };
+        for waiting in [old, new] {
+            assert_eq!(name_of(&waiting).unwrap(), "caeed9dfb08021fb1c09705a03d55d7e1284b81aed624118287a4919f8eadb85");
+        }
     }
 
     /// The session goes on while its beginning is being imported.
