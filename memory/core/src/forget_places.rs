@@ -1,6 +1,6 @@
 //! Forgetting: what remains of people, chats, realms and imports after their messages are gone.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_types::{Author, ChatId, RealmId, Scope};
 
@@ -56,36 +56,53 @@ impl Forgetting<'_> {
     /// mark stays, which says whether the conversation may be imported again.
     fn remove_imported(self, chats: Vec<ChatRow>, mark: &ImportedChat, run: &mut ForgetRun<'_>) -> Result<(), Error> {
         let mut realms: BTreeSet<RealmId> = BTreeSet::new();
-        let mut late = HashSet::new();
         for page in chats.chunks(PAGE) {
             let ids: BTreeSet<ChatId> = page.iter().map(|chat| chat.id.clone()).collect();
-            let _writing = self.0.writing_in(&ids)?;
-            let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-            for id in ids {
-                let Some(chat) = self.0.chats().get(&id)? else { continue };
-                if let Some(ImportedChat::Kept { scope: Scope::Realm(realm), .. }) = &chat.imported {
-                    realms.insert(realm.clone());
+            let mut seen = BTreeMap::new();
+            loop {
+                // An import may have added to the chats since their messages were listed. Before the mark, so that another
+                // call finds what a crash leaves of that.
+                self.forget_late(run, &ids, &mut seen)?;
+                let _writing = self.0.writing_in(&ids)?;
+                // No import adds anything after the mark.
+                if !self.has_late(&ids, &seen)? {
+                    self.mark_imported(ids, mark, run, &mut realms)?;
+                    break;
                 }
-                // An import may have added to the chat since its messages were listed. None can behind the mark.
-                late.extend(self.forget_late(run, &mut batch, &mut gone, &id)?);
-                run.receipt.touched.insert((id.clone(), chat.persona.clone()));
-                run.receipt.chats += 1;
-                gone.chat(id.clone(), self.0.next_number()?, true);
-                if *mark == ImportedChat::Undone {
-                    gone.undone_chat(id.clone());
-                }
-                let emptied = ChatRow { imported: Some(mark.clone()), ..chat.emptied(None, true) };
-                codec::put(&mut batch, Table::Chats, keys::chat(&id), &emptied)?;
             }
-            self.commit_forgetting(batch, gone)?;
         }
-        self.forget_built_on(run, &late)?;
         for realm in realms {
             if self.0.imports().chats_of_realm(&realm)?.is_empty() {
                 self.remove_realm(&realm)?;
             }
         }
         Ok(())
+    }
+
+    /// Leaves only the mark of imported chats, and adds their projects to `realms`. The caller holds the locks of the chats.
+    fn mark_imported(
+        self,
+        chats: BTreeSet<ChatId>,
+        mark: &ImportedChat,
+        run: &mut ForgetRun<'_>,
+        realms: &mut BTreeSet<RealmId>,
+    ) -> Result<(), Error> {
+        let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+        for id in chats {
+            let Some(chat) = self.0.chats().get(&id)? else { continue };
+            if let Some(ImportedChat::Kept { scope: Scope::Realm(realm), .. }) = &chat.imported {
+                realms.insert(realm.clone());
+            }
+            run.receipt.touched.insert((id.clone(), chat.persona.clone()));
+            run.receipt.chats += 1;
+            gone.chat(id.clone(), self.0.next_number()?, true);
+            if *mark == ImportedChat::Undone {
+                gone.undone_chat(id.clone());
+            }
+            let emptied = ChatRow { imported: Some(mark.clone()), ..chat.emptied(None, true) };
+            codec::put(&mut batch, Table::Chats, keys::chat(&id), &emptied)?;
+        }
+        self.commit_forgetting(batch, gone)
     }
 
     /// Empties a chat. With its realm (`with_realm`), its title and its invitations are removed, too.

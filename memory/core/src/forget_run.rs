@@ -1,13 +1,13 @@
 //! One call of [`Forgetting::forget`]: its steps, and what it counts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use azera_types::{Author, ChatId, MessageId};
 
 use crate::domains::Forgetting;
 use crate::forget_log::Forgotten;
 use crate::rows::{MemoryRow, MessageRow};
-use crate::{Batch, Error, Forget, ForgetReceipt, ReadScope, Table, codec, keys};
+use crate::{Batch, Entry, Error, Forget, ForgetReceipt, Order, ReadScope, Table, codec, keys};
 
 /// Messages that one transaction forgets.
 const PAGE: usize = 128;
@@ -22,6 +22,8 @@ pub(crate) struct ForgetRun<'a> {
     witness: Option<&'a ReadScope>,
     /// The messages that were found when the call began. The receipt tells of each of them.
     named: &'a HashSet<MessageId>,
+    /// The messages that imported chats got since. The receipt tells of them, too.
+    late: HashSet<MessageId>,
     pub(crate) receipt: ForgetReceipt,
     /// Counts removed items that the asker may not know about.
     unreported: ForgetReceipt,
@@ -36,11 +38,12 @@ impl<'a> ForgetRun<'a> {
     ) -> Self {
         let undoing = matches!(what, Forget::Import(_));
         let (receipt, unreported) = (ForgetReceipt::default(), ForgetReceipt::default());
-        Self { quotes, undoing, witness, named, receipt, unreported }
+        Self { quotes, undoing, witness, named, late: HashSet::new(), receipt, unreported }
     }
 
     fn may_report(&self, message: &MessageRow) -> bool {
         self.named.contains(&message.id)
+            || self.late.contains(&message.id)
             || self
                 .witness
                 .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
@@ -118,23 +121,46 @@ impl Forgetting<'_> {
         Ok(())
     }
 
-    /// Forgets the messages that a chat got since the call began, in the caller's transaction, and returns their ids. The
-    /// caller holds the chat's lock. Nobody rates a message of an import, so no thumbs go with them.
+    /// Forgets the messages that imported chats got since the call began, and the replies built on them. `seen` holds the
+    /// last key of each chat's log that was read; reading goes on behind it.
     pub(crate) fn forget_late(
         self,
         run: &mut ForgetRun<'_>,
-        batch: &mut Batch,
-        gone: &mut Forgotten,
-        chat: &ChatId,
-    ) -> Result<Vec<MessageId>, Error> {
-        let prefix = keys::prefix(&[chat.as_str()]);
-        let mut late: Vec<MessageId> = codec::rows(self.0.store.as_ref(), Table::ChatLog, &prefix)?;
-        late.retain(|id| !run.named.contains(id));
-        let (known, undoing) = (known_to(run.witness), run.undoing);
-        for id in &late {
-            self.forget_message(batch, id, gone, &mut run.receipt, undoing, &known)?;
+        chats: &BTreeSet<ChatId>,
+        seen: &mut BTreeMap<ChatId, Vec<u8>>,
+    ) -> Result<(), Error> {
+        let mut late = HashSet::new();
+        for chat in chats {
+            loop {
+                let entries = self.log_behind(chat, seen, PAGE)?;
+                let Some((last, _)) = entries.last() else { break };
+                seen.insert(chat.clone(), last.clone());
+                for (_, value) in &entries {
+                    let id: MessageId = codec::decode(Table::ChatLog, value)?;
+                    if !run.named.contains(&id) {
+                        late.insert(id);
+                    }
+                }
+            }
         }
-        Ok(late)
+        run.late.extend(late.iter().cloned());
+        self.forget_messages(run, &late)?;
+        self.forget_built_on(run, &late)
+    }
+
+    /// Returns true if one of the chats got messages behind those that were read.
+    pub(crate) fn has_late(self, chats: &BTreeSet<ChatId>, seen: &BTreeMap<ChatId, Vec<u8>>) -> Result<bool, Error> {
+        for chat in chats {
+            if !self.log_behind(chat, seen, 1)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn log_behind(self, chat: &ChatId, seen: &BTreeMap<ChatId, Vec<u8>>, limit: usize) -> Result<Vec<Entry>, Error> {
+        let (log, after) = (keys::prefix(&[chat.as_str()]), seen.get(chat).map(Vec::as_slice));
+        self.0.store.scan(Table::ChatLog, &log, after, Order::Ascending, limit)
     }
 
     /// Forgets the replies that were built on these messages, or stops recalling them.

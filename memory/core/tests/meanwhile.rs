@@ -2,12 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::{StagedStore, inbound, record, reply};
 use azera_memory::{
-    Batch, Durability, Forget, Import, ImportState, Memory, NewChat, NewImported, NewReply, Order, RamStore, Store,
-    Table,
+    Batch, Durability, Error, Forget, Import, ImportState, Memory, NewChat, NewImported, NewReply, Order, RamStore,
+    Store, Table,
 };
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
@@ -35,8 +36,14 @@ struct Scene {
 
 impl Scene {
     fn open() -> Self {
+        Self::staged(|store, _| store)
+    }
+
+    /// Opens a scene on a store with further steps. They may read its rows.
+    fn staged(stage: impl FnOnce(StagedStore, &RamStore) -> StagedStore) -> Self {
         let (rows, meanwhile) = (RamStore::new(), Arc::<Mutex<Option<Meanwhile>>>::default());
-        let memory = Arc::new(record(Arc::new(interrupted(rows.clone(), Arc::clone(&meanwhile)))));
+        let store = stage(interrupted(rows.clone(), Arc::clone(&meanwhile)), &rows);
+        let memory = Arc::new(record(Arc::new(store)));
         let (platform, chat) = (PlatformId::new("test").unwrap(), ChatId::new("square").unwrap());
         let new = NewChat {
             id: chat.clone(),
@@ -189,6 +196,46 @@ fn what_an_import_adds_while_it_is_undone_is_undone_too() {
         let counted = (receipt.messages, receipt.chats, receipt.replies, receipt.quoted_by);
         let want = if quotes { (3, 2, 1, Vec::new()) } else { (3, 2, 0, vec![built_on]) };
         assert_eq!(counted, want, "quotes: {quotes}");
+        assert!(scene.memory.check().unwrap().is_sound());
+    }
+}
+
+/// The record fails after the late message is forgotten, before the reply that was built on it is.
+#[test]
+fn another_undo_finishes_what_a_crash_left_of_late_messages() {
+    for quotes in [false, true] {
+        let fails = Arc::new(AtomicBool::new(true));
+        let failing = Arc::clone(&fails);
+        let scene = Scene::staged(move |store, rows| {
+            let rows = rows.clone();
+            store.before_commit(move || {
+                let late = rows.get(Table::Messages, b"old:2")?;
+                let is_forgotten = late.is_some_and(|row| !String::from_utf8_lossy(&row).contains(LATE));
+                let fails = is_forgotten && failing.load(Ordering::SeqCst);
+                if fails { Err(Error::Full { what: "writing" }) } else { Ok(()) }
+            })
+        });
+        import(&scene.memory, "old", 1, "the early secret");
+        let (question, answer) = (scene.question.clone(), MessageId::new("answer").unwrap());
+        let built_on = answer.clone();
+        scene.meanwhile(move |memory| {
+            let late = import(memory, "old", 2, LATE);
+            let new = reply(&answer, &question, &ann(), LATE, NOW);
+            memory.turns().reply(NewReply { built_on: vec![late], memorable: true, ..new }).unwrap();
+        });
+        let (undo, imports) = (Forget::Import("i1".into()), scene.memory.imports());
+        let (chat, late) = (ChatId::new("old").unwrap(), MessageId::new("old:2").unwrap());
+        scene.memory.forgetting().forget(&undo, quotes).unwrap_err();
+        assert_eq!(imports.message_state(&late).unwrap(), ImportState::Undone);
+        assert_eq!(imports.chat_state(&chat).unwrap(), ImportState::Kept, "another undo finds the chat");
+        fails.store(false, Ordering::SeqCst);
+        let receipt = scene.memory.forgetting().forget(&undo, quotes).unwrap();
+        let memories = scene.memories();
+        assert!(memories.iter().all(|memory| !memory.contains(LATE)), "{memories:?}");
+        let states = (imports.message_state(&late).unwrap(), imports.chat_state(&chat).unwrap());
+        assert_eq!(states, (ImportState::Undone, ImportState::Undone), "it may be imported again");
+        let want = if quotes { (1, Vec::new()) } else { (0, vec![built_on]) };
+        assert_eq!((receipt.replies, receipt.quoted_by), want, "quotes: {quotes}");
         assert!(scene.memory.check().unwrap().is_sound());
     }
 }
