@@ -83,6 +83,13 @@ pub enum NotReplaced {
     /// It holds already where it is read: nothing that may be shown there replaced it. What may not be shown no longer
     /// replaces it, either.
     Holds(MemoryId),
+    /// It holds already. Lists show a newer statement that says the same.
+    Repeated {
+        /// The older statement.
+        older: MemoryId,
+        /// The memory of the newer one, if it has one.
+        by: Option<MemoryId>,
+    },
     /// Something that may be shown replaced it already.
     Already {
         /// The older statement.
@@ -335,7 +342,10 @@ impl Memories<'_> {
         let _writing = before.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
         // It may have been forgotten meanwhile.
         let Some(memory) = self.get(read_scope, older)? else { return Ok(Err(NotReplaced::Unknown(older))) };
-        let held = by.is_none() && self.replaced(read_scope, &memory)?.is_none();
+        let holds = match by {
+            None if self.replaced(read_scope, &memory)?.is_none() => Some(self.how_it_holds(read_scope, &memory)?),
+            _ => None,
+        };
         let mut batch = Batch::new();
         let mut memory = MemoryRow { replaced: by, ..memory };
         let superseded = memory.salience.as_mut().and_then(|salience| salience.superseded.as_mut());
@@ -351,7 +361,27 @@ impl Memories<'_> {
         codec::put(&mut batch, Table::Memories, keys::memory(older), &memory)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         // What may not be shown here no longer replaces it, either. Nothing may tell that there was something.
-        Ok(if held { Err(NotReplaced::Holds(older)) } else { Ok(()) })
+        Ok(holds.map_or(Ok(()), Err))
+    }
+
+    /// Returns whether lists show a statement that holds itself, or the newest one that says the same. Nothing tells of one
+    /// that `read_scope` does not allow.
+    fn how_it_holds(self, read_scope: &ReadScope, memory: &MemoryRow) -> Result<NotReplaced, Error> {
+        let older = memory.id;
+        let mut shown = memory.clone();
+        for _ in 0..MAX_CHAIN {
+            let Some(superseded) = shown.salience.and_then(|salience| salience.superseded).filter(|by| by.same) else {
+                break;
+            };
+            let newer = self.0.messages().get(read_scope, &superseded.by)?;
+            let Some(newer) = newer.filter(|newer| superseded.counts(newer)) else { break };
+            let newer = self.0.messages().memory_of(read_scope, &newer.id)?;
+            let newer = newer.map(|id| self.get(read_scope, id)).transpose()?.flatten();
+            let Some(newer) = newer else { return Ok(NotReplaced::Repeated { older, by: None }) };
+            shown = newer;
+        }
+        let by = shown.id;
+        Ok(if by == older { NotReplaced::Holds(older) } else { NotReplaced::Repeated { older, by: Some(by) } })
     }
 
     /// Returns true if a statement is another one, or was replaced by it, directly or through others.

@@ -218,8 +218,33 @@ fn a_repetition_stays_hidden_after_its_person_lets_it_hold() {
         let answer = memory.memories().replace(&read_scope, &ann(), older, None).unwrap();
         (answer, memory.memories().salient(&read_scope, &ann(), 9).unwrap().len())
     };
-    assert_eq!(held(true), (Err(NotReplaced::Holds(older)), 0));
+    let newer = memory.messages().memory_of(&read_scope, &id(1)).unwrap();
+    assert_eq!(held(true), (Err(NotReplaced::Repeated { older, by: newer }), 0));
     assert_eq!(held(false), (Ok(()), 1), "one that was replaced holds again");
+}
+
+/// Otherwise the answer would name a statement that lists leave out, or one that may not be read.
+#[test]
+fn a_repetition_is_known_by_the_newest_statement_that_says_the_same_and_may_be_read() {
+    let memory = record(Arc::new(RamStore::new()));
+    // The newest one is said in the project.
+    for (number, chat) in [(0, 0), (1, 0), (2, 1)] {
+        add(&memory, number, chat, 1);
+    }
+    for number in 0..2 {
+        let (by, worded_at) = (id(number + 1), Some(at(1)));
+        mark(&memory, number, Some(Superseded { by, at: at(1), worded_at, same: true, undone: false }));
+    }
+    let everywhere = read_scope(&memory, true);
+    let [oldest, middle, newest] =
+        [0, 1, 2].map(|number| memory.messages().memory_of(&everywhere, &id(number)).unwrap().unwrap());
+    let held = |read_scope: &ReadScope, older| memory.memories().replace(read_scope, &ann(), older, None).unwrap();
+    for older in [oldest, middle] {
+        assert_eq!(held(&everywhere, older), Err(NotReplaced::Repeated { older, by: Some(newest) }));
+    }
+    let here = read_scope(&memory, false);
+    assert_eq!(held(&here, oldest), Err(NotReplaced::Repeated { older: oldest, by: Some(middle) }));
+    assert_eq!(held(&here, middle), Err(NotReplaced::Holds(middle)));
 }
 
 /// One persona got an import of more statements than are read. Another one finds the statements that it marked.

@@ -75,7 +75,7 @@ impl Commands {
         Ok(match replaced {
             Ok(()) => done(answer),
             // It is as the person wants it, so the command did not fail.
-            Err(why @ NotReplaced::Holds(_)) => done(in_words(why)),
+            Err(why @ (NotReplaced::Holds(_) | NotReplaced::Repeated { .. })) => done(in_words(why)),
             Err(why) => refused(in_words(why)),
         })
     }
@@ -174,6 +174,12 @@ fn in_words(why: NotReplaced) -> String {
         NotReplaced::Circle => "The newer one rests on the older one, so it cannot replace it.".into(),
         NotReplaced::Older => "The newer one must be the later one: name the older one first.".into(),
         NotReplaced::Holds(id) => format!("`{id}` holds already: nothing that may be shown here replaced it."),
+        NotReplaced::Repeated { older, by: Some(by) } => {
+            format!("`{older}` holds already; it is listed as `{by}`, which says the same.")
+        }
+        NotReplaced::Repeated { older, by: None } => {
+            format!("`{older}` holds already; it is listed as another statement, which says the same.")
+        }
         NotReplaced::Already { older, by: Some(by) } => {
             format!(
                 "`{by}` replaced `{older}` already. Use `/memory update {by} TEXT`, or let `{older}` hold again with `/memory current {older}`."
@@ -184,5 +190,18 @@ fn in_words(why: NotReplaced) -> String {
                 "A newer message of yours replaced `{older}` already. `/memory current {older}` lets it hold again."
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_is_answered_with_the_statement_that_is_listed_if_it_may_be_named() {
+        let answer = |by| in_words(NotReplaced::Repeated { older: MemoryId(42), by });
+        let named = format!("`{}`, which says the same", MemoryId(51));
+        assert!(answer(Some(MemoryId(51))).ends_with(&format!("is listed as {named}.")));
+        assert!(answer(None).ends_with("is listed as another statement, which says the same."));
     }
 }
