@@ -143,29 +143,28 @@ impl VoiceCalls {
     fn tell_failure(self: &Arc<Self>, said: &Inbound, error: &HostError) {
         let notice = match error {
             HostError::Stopping | HostError::Interrupted => return,
-            HostError::NotAllowed if !self.helps_to_ask_again(said) => return,
             HostError::NotAllowed => OTHERS_HEAR,
             HostError::Refused(_) => NO_ANSWER,
             _ => CANNOT_ANSWER,
         };
         let Some(channel) = id::voice_channel_of(&said.chat) else { return };
-        if self.is_news(channel, notice) {
-            let calls = self.clone();
-            tokio::spawn(async move {
-                if !calls.write_notice(channel, notice).await {
-                    calls.note_untold(channel, notice);
-                }
-            });
-        }
+        let (calls, person) = (self.clone(), said.person.clone());
+        tokio::spawn(async move {
+            if notice == OTHERS_HEAR && !calls.helps_to_ask_again(channel, &person).await {
+                return;
+            }
+            if calls.is_news(channel, notice) && !calls.write_notice(channel, notice).await {
+                calls.note_untold(channel, notice);
+            }
+        });
     }
 
     /// Returns true if a person may get an answer when they ask again, after the people who hear have changed. They must be
     /// there and hear, and it must be known who else does.
-    fn helps_to_ask_again(&self, said: &Inbound) -> bool {
-        let Some(channel) = id::voice_channel_of(&said.chat) else { return false };
-        let (Some(guild), Some(user)) = (self.guild_of_room(channel), id::user_of(&said.person)) else { return false };
+    async fn helps_to_ask_again(&self, channel: ChannelId, person: &PersonId) -> bool {
+        let (Some(guild), Some(user)) = (self.guild_of_room(channel), id::user_of(person)) else { return false };
         let knows_who_hears = self.is_told_connected(guild) && !self.attendance.is_in_doubt(channel);
-        knows_who_hears && self.hearers(guild, channel).contains(&user)
+        knows_who_hears && self.is_connected(guild).await && self.hearers(guild, channel).contains(&user)
     }
 
     /// Returns true if people in a call were not told this since the last answer. From now on they were. A call that is
