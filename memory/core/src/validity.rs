@@ -370,15 +370,20 @@ impl Memories<'_> {
         let older = memory.id;
         let mut shown = memory.clone();
         for _ in 0..MAX_CHAIN {
-            let Some(superseded) = shown.salience.and_then(|salience| salience.superseded).filter(|by| by.same) else {
-                break;
-            };
+            let superseded = shown.salience.as_ref().and_then(|salience| salience.superseded.clone());
+            let Some(superseded) = superseded.filter(|by| by.same) else { break };
             let newer = self.0.messages().get(read_scope, &superseded.by)?;
             let Some(newer) = newer.filter(|newer| superseded.counts(newer)) else { break };
             let newer = self.0.messages().memory_of(read_scope, &newer.id)?;
             let newer = newer.map(|id| self.get(read_scope, id)).transpose()?.flatten();
             let Some(newer) = newer else { return Ok(NotReplaced::Repeated { older, by: None }) };
             shown = newer;
+        }
+        if let Some(replacement) = self.replaced(read_scope, &shown)? {
+            return Ok(NotReplaced::Already {
+                older: shown.id,
+                by: self.memory_of_newer(read_scope, &replacement.by)?,
+            });
         }
         let by = shown.id;
         Ok(if by == older { NotReplaced::Holds(older) } else { NotReplaced::Repeated { older, by: Some(by) } })

@@ -245,6 +245,11 @@ fn a_repetition_is_known_by_the_newest_statement_that_says_the_same_and_may_be_r
     let here = read_scope(&memory, false);
     assert_eq!(held(&here, oldest), Err(NotReplaced::Repeated { older: oldest, by: Some(middle) }));
     assert_eq!(held(&here, middle), Err(NotReplaced::Holds(middle)));
+    // Something else replaces the newest one.
+    add(&memory, 3, 1, 1);
+    mark(&memory, 2, Some(Superseded { by: id(3), at: at(1), worded_at: Some(at(1)), same: false, undone: false }));
+    let by = memory.messages().memory_of(&everywhere, &id(3)).unwrap();
+    assert_eq!(held(&everywhere, oldest), Err(NotReplaced::Already { older: newest, by }));
 }
 
 /// One persona got an import of more statements than are read. Another one finds the statements that it marked.
