@@ -3,6 +3,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::State;
 
+/// What people read in a chat where a reply failed.
+pub const NOT_ANSWERED: &str =
+    "I could not answer. If the fault passes, I answer later. The operator finds the reason in the log.";
+
 /// A reply that is being generated.
 #[derive(Debug, Clone, Copy)]
 pub struct Making<'a> {
@@ -49,7 +53,8 @@ pub enum StreamEvent {
     /// The reply failed. What was streamed of it goes, and the person is told why. If the message is answered after all,
     /// nothing of that reply is streamed but [`StreamEvent::Done`], and all of it is delivered.
     Error {
-        /// The message for the person.
+        /// The cause, for the operator and for somebody who is alone with their own Azera. It may name addresses and files: where
+        /// others read, [`NOT_ANSWERED`] takes its place.
         message: String,
     },
     /// What was streamed is no reply. It goes, and nobody is told anything: the message was forgotten meanwhile, or may

@@ -38,7 +38,7 @@ pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, ChartLink, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use connection_log::{ConnectionHistory, ConnectionLog, Trouble};
-pub use event::{Making, StreamEvent};
+pub use event::{Making, NOT_ANSWERED, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES, given, given_sound};
 pub use host::{
     AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandForm, CommandLine,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azera_adapter::PlatformError;
+use azera_adapter::{NOT_ANSWERED, PlatformError};
 use serenity::all::{ChannelId, CreateMessage, Message, MessageFlags, MessageId, MessageReference, Nonce};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -11,20 +11,19 @@ use tokio::time::sleep;
 use crate::error::in_words;
 use crate::id::Target;
 use crate::replies::{Replies, nobody};
-use crate::split::split;
 
 /// Attempts to remove a beginning, and the wait before the second one, which doubles.
 const ATTEMPTS: u32 = 6;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// Marks a notice. Discord shows no previews of links in it. Replies never have this flag.
+/// Marks a notice. Replies have this flag only if a moderator removes their previews of links.
 const NOTICE: MessageFlags = MessageFlags::SUPPRESS_EMBEDS;
 
 /// The removal of a beginning.
 pub(crate) struct Removal {
     pub(crate) task: JoinHandle<()>,
-    /// Dropped to end the attempts, because something else is shown in that place.
-    pub(crate) going_on: oneshot::Sender<()>,
+    /// Dropped to end the attempts after the present one.
+    pub(crate) going_on: Option<oneshot::Sender<()>>,
 }
 
 impl Removal {
@@ -43,11 +42,10 @@ impl Replies {
         }
     }
 
-    /// Tells people in reply to a message why it is not answered. A second notice within a few minutes is not shown.
-    pub(crate) async fn tell_failed(&self, channel: ChannelId, question: MessageId, why: &str) {
-        let text = split(&format!("I could not answer: {why}.")).into_iter().next().unwrap_or_default();
+    /// Tells people in reply to a message that it is not answered. A second notice within a few minutes is not shown.
+    pub(crate) async fn tell_failed(&self, channel: ChannelId, question: MessageId) {
         let mut notice = CreateMessage::new()
-            .content(text.trim())
+            .content(NOT_ANSWERED)
             .allowed_mentions(nobody())
             .flags(NOTICE)
             .nonce(Nonce::String(format!("fail.{question}")))

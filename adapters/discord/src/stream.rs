@@ -9,6 +9,7 @@ use azera_types::{MessageId, Part};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::failed::Removal;
 use crate::id::{ReplyKey, Spot, Target};
@@ -35,6 +36,8 @@ pub(crate) struct Streams {
     streams: Mutex<HashMap<MessageId, ReplyStream>>,
     /// The beginnings that are being removed. Until then nothing is shown in their places: it would go with them.
     removals: Mutex<HashMap<Spot, Removal>>,
+    /// The tasks of all removals.
+    removing: TaskTracker,
 }
 
 struct ReplyStream {
@@ -63,7 +66,7 @@ impl Growing {
 
 impl Streams {
     pub(crate) fn new(shown: Arc<Replies>, typing: Arc<Typing>) -> Self {
-        Self { shown, typing, streams: Mutex::default(), removals: Mutex::default() }
+        Self { shown, typing, streams: Mutex::default(), removals: Mutex::default(), removing: TaskTracker::new() }
     }
 
     /// Handles an event of a reply.
@@ -76,8 +79,8 @@ impl Streams {
                     stream.shown.send_modify(|growing| growing.text.clear());
                 }
             }
-            StreamEvent::Error { message } => self.break_off(target, making.reply, Some(message)),
-            StreamEvent::Withdrawn => self.break_off(target, making.reply, None),
+            StreamEvent::Error { .. } => self.break_off(target, making.reply, true),
+            StreamEvent::Withdrawn => self.break_off(target, making.reply, false),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd
@@ -138,21 +141,20 @@ impl Streams {
         ended(removal).await;
     }
 
-    /// Removes the shown beginning of a reply that failed, and tells people why, if given.
-    fn break_off(&self, target: Target, reply: &MessageId, why: Option<&str>) {
+    /// Removes the shown beginning of a reply, and tells people if it failed.
+    fn break_off(&self, target: Target, reply: &MessageId, has_failed: bool) {
         let stream = self.lock().remove(reply);
         let grows = stream.map(|ReplyStream { shown, task }| {
             drop(shown);
             task
         });
-        // The answer to the command that asks for another reply tells why it failed. An edit has no such answer.
-        let question = match target.reply {
+        // The answer to the command that asks for another reply tells that it failed. An edit has no such answer.
+        let notice = match target.reply {
             ReplyKey { spot: Spot::Answers(question), number } => {
-                (number == 0 || self.shown.edits().contains(&question)).then_some(question)
+                (has_failed && (number == 0 || self.shown.edits().contains(&question))).then_some(question)
             }
             ReplyKey { spot: Spot::Post(_), .. } => None,
         };
-        let notice = question.zip(why.map(str::to_owned));
         if grows.is_none() && notice.is_none() {
             return;
         }
@@ -163,7 +165,7 @@ impl Streams {
         // This goes on with an earlier removal.
         let removes = grows.is_some() || earlier.is_some();
         let (going_on, attempts) = oneshot::channel();
-        let task = tokio::spawn(async move {
+        let task = self.removing.spawn(async move {
             ended(earlier).await;
             let remove = async {
                 if let Some(grows) = grows {
@@ -174,24 +176,23 @@ impl Streams {
                 }
             };
             let tell = async {
-                if let Some((question, why)) = notice {
-                    shown.tell_failed(target.channel, question, &why).await;
+                if let Some(question) = notice {
+                    shown.tell_failed(target.channel, question).await;
                 }
             };
             tokio::join!(remove, tell);
         });
-        removals.insert(target.reply.spot, Removal { task, going_on });
+        removals.insert(target.reply.spot, Removal { task, going_on: Some(going_on) });
     }
 
-    /// Waits a while for the beginnings that are being removed.
+    /// Lets the present attempts to remove beginnings end, and waits a while for them. None begins later: it could remove what
+    /// is delivered in that place before the end.
     pub(crate) async fn finish_removals(&self) {
-        let removals: Vec<Removal> = self.removals().drain().map(|(_, removal)| removal).collect();
-        let all = async {
-            for removal in removals {
-                removal.task.await.ok();
-            }
-        };
-        if timeout(LAST_REMOVALS, all).await.is_err() {
+        for removal in self.removals().values_mut() {
+            removal.going_on = None;
+        }
+        self.removing.close();
+        if timeout(LAST_REMOVALS, self.removing.wait()).await.is_err() {
             tracing::warn!("the beginnings of failed replies may stay in their chats");
         }
     }

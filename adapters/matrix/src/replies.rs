@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use azera_adapter::{Outbound, StreamEvent, answered};
+use azera_adapter::{NOT_ANSWERED, Outbound, StreamEvent, answered};
 use azera_types::{ChatId, MessageId, Part};
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::TimelineEvent;
@@ -112,9 +112,7 @@ impl Replies {
                     lock(&slot.text).clear();
                 }
             }
-            StreamEvent::Error { message } => {
-                self.end_failed(chat, reply, to, Some(format!("I could not answer: {message}.")));
-            }
+            StreamEvent::Error { .. } => self.end_failed(chat, reply, to, Some(NOT_ANSWERED)),
             StreamEvent::Withdrawn => self.end_failed(chat, reply, to, None),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }

@@ -21,8 +21,10 @@ const OTHERS_HEAR: &str = "Who hears this call has changed, so I did not answer.
 /// What people read when answers fail.
 const CANNOT_ANSWER: &str = "I cannot answer you at the moment. The operator finds the reason in the log.";
 
-/// What people read when a question is too long, or the model gives no answer to it. To wait does not help.
-const NO_ANSWER: &str = "I have no answer to that. Try asking it in fewer words.";
+/// What people read when a question cannot be answered, mostly because it is too long or the model gives no answer to it. To wait
+/// does not help.
+const NO_ANSWER: &str =
+    "I have no answer to that. Fewer words may help; if not, the operator finds the reason in the log.";
 
 /// Most utterances of one person that wait to be recorded.
 const MAX_WAITING: usize = 64;

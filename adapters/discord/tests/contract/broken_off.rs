@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azera_adapter::{Making, Outbound, Platform, StreamEvent};
+use azera_adapter::{Making, NOT_ANSWERED, Outbound, Platform, StreamEvent};
 use azera_fake_discord::{FakeDiscord, Fault, Scope, World};
 use azera_types::{ChatId, MessageId};
 
@@ -12,9 +12,6 @@ use crate::{Running, fake, record, square, start, texts};
 
 /// The beginning that people see. A model may say it again, and no more.
 const BEGINNING: &str = "Half and";
-
-/// Tells people that the reply failed.
-const NOTICE: &str = "I could not answer: the answer could not be stored.";
 
 /// A question that the engine of these tests leaves to the test, and the reply to it.
 struct Question {
@@ -55,12 +52,12 @@ impl Question {
 
     /// Returns what people see of the reply.
     fn shown(&self, world: &World) -> Vec<String> {
-        texts(world, self.channel, self.id).into_iter().filter(|text| text != NOTICE).collect()
+        texts(world, self.channel, self.id).into_iter().filter(|text| text != NOT_ANSWERED).collect()
     }
 
     /// Returns how many notices say that there is no reply.
     fn notices(&self, world: &World) -> usize {
-        texts(world, self.channel, self.id).iter().filter(|text| *text == NOTICE).count()
+        texts(world, self.channel, self.id).iter().filter(|text| *text == NOT_ANSWERED).count()
     }
 
     fn is_shown_once(&self, fake: &FakeDiscord) {
