@@ -19,12 +19,15 @@ const MOST_CHARACTERS: usize = 600;
 /// Takes in pieces of sound as they are made. It says whether more are wanted.
 pub type Take<'a> = dyn FnMut(Piece) -> ControlFlow<()> + 'a;
 
+/// Makes the sound of a piece, and hands it over. It says whether more is wanted.
+pub type Speak<'a> = dyn Fn(&Phonemes, IsFirst, &mut Take<'_>) -> Result<ControlFlow<()>, Error> + 'a;
+
 /// Speaks a sentence piece by piece: `words` pronounces a part of it, and `speak` makes the sound of a piece. The sound of
 /// the first one is awaited.
 pub fn speak(
     sentence: &str,
     words: &dyn Fn(&str) -> Vec<Word>,
-    speak: &dyn Fn(&Phonemes, IsFirst, &mut Take<'_>) -> Result<ControlFlow<()>, Error>,
+    speak: &Speak<'_>,
     take: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut is_first = IsFirst(true);

@@ -106,11 +106,10 @@ mod tests {
 
     #[test]
     fn parts_cover_all_frames_once_and_none_is_short() {
-        assert!(parts(0).is_empty());
-        assert_eq!(parts(1), [0..1]);
-        assert_eq!(parts(95), [0..95]);
-        assert_eq!(parts(96), [0..48, 48..96]);
-        assert_eq!(parts(1_400), [0..48, 48..240, 240..1_008, 1_008..1_400]);
+        let ends = |count| parts(count).iter().map(|part| part.end).collect::<Vec<_>>();
+        assert!(ends(0).is_empty());
+        assert_eq!((ends(1), ends(95), ends(96)), (vec![1], vec![95], vec![48, 96]));
+        assert_eq!(ends(1_400), [48, 240, 1_008, 1_400]);
         for count in 1..3_000 {
             let parts = parts(count);
             assert!(parts.iter().all(|part| part.len() >= FIRST.min(count)), "{count}");
