@@ -50,15 +50,15 @@ pub enum StreamEvent {
         #[serde(flatten)]
         state: State,
     },
-    /// The reply failed. What was streamed of it goes, and the person is told why. If the message is answered after all,
-    /// nothing of that reply is streamed but [`StreamEvent::Done`], and all of it is delivered.
+    /// The reply failed. The platform removes what was streamed of it, and tells the person. If the message is answered
+    /// after all, that reply is not streamed: only [`StreamEvent::Done`] comes, and the whole reply is delivered.
     Error {
-        /// The cause, for the operator and for somebody who is alone with their own Azera. It may name addresses and files: where
-        /// others read, [`NOT_ANSWERED`] takes its place.
+        /// The cause, for the operator. It may name addresses and files, so people in chats read [`NOT_ANSWERED`]
+        /// instead.
         message: String,
     },
-    /// What was streamed is no reply. It goes, and nobody is told anything: the message was forgotten meanwhile, or may
-    /// be answered in other words.
+    /// What was streamed is no reply, and nothing failed: the message was forgotten meanwhile, or may be answered in other
+    /// words. The platform removes it and tells nobody.
     Withdrawn,
 }
 
